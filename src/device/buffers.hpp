@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "calls/pieces.hpp"
+#include "calls/reach.hpp"
 #include "calls/rows.hpp"
 #include "device/platform/platform.hpp"
 #include "device/reply.hpp"
@@ -16,7 +17,7 @@
 namespace k2k::device {
 
 inline constexpr std::uint32_t no_block = 0xffffffff;
-inline constexpr std::uint64_t path_bytes_max = 4096;  // PATH_MAX, including the terminator.
+inline constexpr std::uint64_t path_bytes_max = calls::path_bytes_most;
 // The bulk argument leaves room for all small arguments that a row can have beside it.
 inline constexpr std::uint64_t bulk_bytes_max = protocol::arena_block_bytes - 512;
 
@@ -30,12 +31,6 @@ K2K_HD constexpr bool is_read(calls::Kind kind) {
 // Its size is where another argument points to.
 K2K_HD constexpr bool is_sized_by_pointer(calls::Kind kind) {
   return calls::is_one_of(kind, calls::Kind::out_sized, calls::Kind::out_limited);
-}
-// Its size is where it points to itself.
-K2K_HD constexpr bool is_measured(calls::Kind kind) {
-  using calls::Kind;
-  return calls::is_one_of(kind, Kind::path, Kind::text, Kind::out_sized, Kind::out_limited,
-                          Kind::in_handle, Kind::inout_handle, Kind::in_self_sized);
 }
 K2K_HD constexpr bool is_written(calls::Kind kind) {
   using calls::Kind;

@@ -20,6 +20,7 @@
 #include <type_traits>
 
 #include "calls/commands.hpp"
+#include "calls/reach.hpp"
 #include "calls/rows.hpp"
 #include "device/buffers.hpp"
 #include "device/nested.hpp"
@@ -29,50 +30,15 @@
 
 namespace k2k::device {
 
-// Bytes behind argument `index` of the row; 0 for null and for arguments that are not buffers.
-K2K_DEVICE inline std::uint64_t bytes_behind(const calls::Row& row, const Words& arguments,
-                                             int index) {
-  const std::uint64_t address = arguments.word[index];
-  if (address == 0) return 0;
-  const calls::Parameter& parameter = row.parameters[index];
-  const std::uint64_t size = calls::number_in(row.parameters[parameter.size_from].kind,
-                                              arguments.word[parameter.size_from]);
+// Bytes behind a pointer of a measured kind: read from the caller's own memory.
+K2K_DEVICE inline std::uint64_t measured_bytes(const calls::Parameter& parameter,
+                                               const Words& arguments, std::uint64_t address) {
   switch (parameter.kind) {
     case calls::Kind::path:
       return text_bytes(reinterpret_cast<const char*>(address), path_bytes_max);
     case calls::Kind::text: {
       const std::uint64_t bytes =
           text_bytes(reinterpret_cast<const char*>(address), parameter.bytes);
-      return bytes < parameter.bytes ? bytes : parameter.bytes;
-    }
-    case calls::Kind::in_bytes:
-    case calls::Kind::out_bytes:
-      return size;
-    case calls::Kind::in_array:
-    case calls::Kind::out_array:
-    case calls::Kind::inout_array:
-      return calls::bytes_of(size, parameter.bytes);
-    case calls::Kind::in_struct:
-    case calls::Kind::out_struct:
-    case calls::Kind::inout_struct:
-    case calls::Kind::opaque:
-      return parameter.kind == calls::Kind::opaque ? 1 : parameter.bytes;
-    case calls::Kind::in_sized:
-      return size < parameter.bytes ? size : parameter.bytes;
-    case calls::Kind::in_letter:
-    case calls::Kind::out_letter:
-      return calls::bytes_of(size, 1) + parameter.bytes;
-    case calls::Kind::inout_set:
-      return calls::bytes_of_bits(size);
-    case calls::Kind::in_nodes:
-      return size == 0 ? 0 : calls::bytes_of_bits(size - 1);
-    case calls::Kind::out_pages:
-      return calls::pages_of(size);
-    case calls::Kind::in_handle:
-    case calls::Kind::inout_handle:
-    case calls::Kind::in_self_sized: {
-      const std::uint64_t head = parameter.kind == calls::Kind::in_self_sized ? 0 : 8;
-      const std::uint64_t bytes = *reinterpret_cast<const std::uint32_t*>(address) + head;
       return bytes < parameter.bytes ? bytes : parameter.bytes;
     }
     case calls::Kind::out_limited:
@@ -83,15 +49,25 @@ K2K_DEVICE inline std::uint64_t bytes_behind(const calls::Row& row, const Words&
       if (parameter.kind == calls::Kind::out_limited) return *room;
       return *room < parameter.bytes ? *room : parameter.bytes;
     }
-    default:
-      return 0;
+    default: {  // The first u32 says it.
+      const std::uint64_t head = parameter.kind == calls::Kind::in_self_sized ? 0 : 8;
+      const std::uint64_t bytes = *reinterpret_cast<const std::uint32_t*>(address) + head;
+      return bytes < parameter.bytes ? bytes : parameter.bytes;
+    }
   }
 }
 
-// Another argument gives its size, but a copy has no more than the row's bytes.
-K2K_HD constexpr bool is_capped(calls::Kind kind) {
-  return calls::is_one_of(kind, calls::Kind::out_limited, calls::Kind::inout_set,
-                          calls::Kind::in_nodes);
+// Bytes behind argument `index` of the row; 0 for null, for arguments that are not buffers, and for
+// nested ones, which device/nested.hpp copies.
+K2K_DEVICE inline std::uint64_t bytes_behind(const calls::Row& row, const Words& arguments,
+                                             int index) {
+  const std::uint64_t address = arguments.word[index];
+  const calls::Parameter& parameter = row.parameters[index];
+  if (address == 0 || calls::is_nested(parameter.kind)) return 0;
+  if (calls::is_measured(parameter.kind)) return measured_bytes(parameter, arguments, address);
+  const std::uint64_t number = calls::number_in(row.parameters[parameter.size_from].kind,
+                                                arguments.word[parameter.size_from]);
+  return calls::told_bytes({parameter.kind, parameter.size_from, parameter.bytes}, number);
 }
 
 // Gives the size of a copy of a bulk argument to the argument that tells it.
@@ -194,7 +170,7 @@ K2K_SHARED_CODE K2K_DEVICE inline std::int64_t move_in(const protocol::AreaView&
     if (!is_read(kind) && !is_written(kind) && kind != calls::Kind::opaque) continue;
     // A pointer to a length is read here only if the host cannot read it: the call itself refuses a
     // wrong pointer.
-    if (!detached && is_measured(kind) &&
+    if (!detached && calls::is_measured(kind) &&
         platform::host_visible(reinterpret_cast<const void*>(arguments.word[index]), 1)) {
       continue;
     }
@@ -219,9 +195,9 @@ K2K_SHARED_CODE K2K_DEVICE inline std::int64_t move_in(const protocol::AreaView&
       continue;
     }
     const std::uint64_t share = by_command ? bulk_room_of(row) : fixed_room;
-    const std::uint64_t room = is_bulk(kind)     ? whole(share, parameter)
-                               : is_capped(kind) ? parameter.bytes
-                                                 : bytes;
+    const std::uint64_t room = is_bulk(kind)            ? whole(share, parameter)
+                               : calls::is_capped(kind) ? parameter.bytes
+                                                        : bytes;
     const bool fits = bytes <= room;
     if (visible && !(detached && is_read(kind) && fits)) continue;
     if (kind == calls::Kind::path && bytes > path_bytes_max) return -error::name_too_long;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 
+#include "calls/reach.hpp"
 #include "calls/rows.hpp"
 #include "services/nested.hpp"
 #include "services/policy.hpp"
@@ -14,8 +15,6 @@ namespace {
 
 constexpr std::size_t page = backend::demand_page_bytes;
 constexpr std::size_t staging_bytes = 16 * page;
-// A path may be this long; its end is not known before it is there.
-constexpr std::uint64_t path_bytes_max = 4096;
 
 struct Range {
   std::uintptr_t begin = 0;  // Whole pages.
@@ -99,16 +98,6 @@ std::int64_t bring_in(std::uint64_t address, std::uint64_t bytes, backend::PageA
   return error == 0 ? 0 : -EFAULT;
 }
 
-// Bytes behind a pointer of which reach_of() does not know how many Linux reads.
-std::uint64_t most_of(const calls::Extent& extent, std::uint64_t reach) {
-  using calls::Kind;
-  if (extent.kind == Kind::path) return path_bytes_max;
-  const bool unmeasured =
-      calls::is_one_of(extent.kind, Kind::text, Kind::out_limited, Kind::in_handle,
-                       Kind::inout_handle, Kind::in_self_sized);
-  return unmeasured ? extent.bytes : reach;
-}
-
 }  // namespace
 
 std::int64_t bring_in_arguments(const Request& request, backend::Reading reading) {
@@ -116,10 +105,11 @@ std::int64_t bring_in_arguments(const Request& request, backend::Reading reading
   const calls::Shape& row = calls::shapes[request.row];
   for (std::size_t index = 0; index < calls::parameters_max; ++index) {
     const calls::Extent extent = extent_of(row, index, request);
-    const std::uint64_t reach = reach_of(row, extent, index, request);
     const std::uint64_t address = request.arguments[index];
-    const std::int64_t missing =
-        bring_in(address, most_of(extent, reach), access_of(extent.kind), reading);
+    const std::uint64_t reach =
+        calls::possible_bytes(extent, calls::number_in(row.parameters[extent.size_from].kind,
+                                                       request.arguments[extent.size_from]));
+    const std::int64_t missing = bring_in(address, reach, access_of(extent.kind), reading);
     if (missing != 0) return missing;
     if (address == 0 || !calls::is_nested(extent.kind)) continue;
     const std::uint64_t number = request.arguments[extent.size_from];

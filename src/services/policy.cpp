@@ -9,7 +9,7 @@
 #include <cerrno>
 
 #include "calls/commands.hpp"
-#include "calls/pieces.hpp"
+#include "calls/reach.hpp"
 #include "calls/rows.hpp"
 #include "calls/table.hpp"
 #include "router/door/files.hpp"
@@ -65,51 +65,12 @@ std::uint64_t reach_of(const calls::Shape& row, std::size_t index, const Request
 
 std::uint64_t reach_of(const calls::Shape& row, const calls::Extent& parameter, std::size_t index,
                        const Request& request) {
-  const std::uint64_t size = calls::number_in(row.parameters[parameter.size_from].kind,
-                                              request.arguments[parameter.size_from]);
-  switch (parameter.kind) {
-    case calls::Kind::path:
-    case calls::Kind::text:
-    case calls::Kind::opaque:
-    case calls::Kind::out_limited:
-      return 1;
-    case calls::Kind::in_bytes:
-    case calls::Kind::out_bytes:
-      return size;
-    case calls::Kind::in_array:
-    case calls::Kind::out_array:
-    case calls::Kind::inout_array:
-      return calls::bytes_of(size, parameter.bytes);
-    case calls::Kind::in_sized:
-      return std::min<std::uint64_t>(size, parameter.bytes);
-    case calls::Kind::in_letter:
-    case calls::Kind::out_letter:
-      return calls::bytes_of(size, 1) + parameter.bytes;
-    case calls::Kind::inout_set:
-      return std::min<std::uint64_t>(calls::bytes_of_bits(size), parameter.bytes);
-    case calls::Kind::in_nodes:
-      return size == 0 ? 0
-                       : std::min<std::uint64_t>(calls::bytes_of_bits(size - 1), parameter.bytes);
-    case calls::Kind::out_pages:
-      return calls::pages_of(size);
-    case calls::Kind::in_handle:
-    case calls::Kind::inout_handle:
-      return sizeof(std::uint64_t);  // The rest only Linux knows.
-    case calls::Kind::in_self_sized:
-      return sizeof(std::uint32_t);
-    case calls::Kind::out_sized:
-    case calls::Kind::in_struct:
-    case calls::Kind::out_struct:
-    case calls::Kind::inout_struct:
-      return parameter.bytes;
-    case calls::Kind::by_command:
-      return reach_of(row, extent_of(row, index, request), index, request);
-    default:
-      return calls::is_nested(parameter.kind)
-                 ? calls::bytes_of(calls::elements_of(parameter.kind, size),
-                                   calls::stride_of(parameter.kind, parameter.bytes))
-                 : 0;
+  if (parameter.kind == calls::Kind::by_command) {
+    return reach_of(row, extent_of(row, index, request), index, request);
   }
+  const std::uint64_t number = calls::number_in(row.parameters[parameter.size_from].kind,
+                                                request.arguments[parameter.size_from]);
+  return calls::certain_bytes(parameter, number);
 }
 
 const char* refusal_of(std::uint16_t number) {
