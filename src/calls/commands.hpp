@@ -60,6 +60,9 @@ constexpr Command of_keyctl(std::uint32_t command, std::uint8_t parameter, Kind 
 constexpr Command of_fsconfig(std::uint32_t command, Kind kind, std::uint16_t bytes) {
   return {431, 1, all_bits, command, 3, {kind, 4, bytes}};
 }
+constexpr Command of_ioctl(std::uint32_t command, Kind kind, std::uint16_t bytes) {
+  return {16, 1, all_bits, command, 2, {kind, 0, bytes}};
+}
 constexpr Command of_landlock(std::uint32_t command, std::uint16_t bytes) {
   return {445, 1, all_bits, command, 2, {Kind::in_struct, 0, bytes}};
 }
@@ -173,12 +176,86 @@ inline constexpr Command commands[] = {
     detail::of_fsconfig(3, Kind::path, 0),      // FSCONFIG_SET_PATH
     detail::of_fsconfig(4, Kind::path, 0),      // FSCONFIG_SET_PATH_EMPTY
 
+    // Requests of ioctl whose argument is a number or one structure without pointers and without a
+    // tail. Only these are copied: a number does not tell whether a structure has more behind it,
+    // and the size that it encodes may be wrong (FS_IOC_GETFLAGS, TUNGETIFF).
+    detail::of_ioctl(0x0000125e, Kind::out_struct, 4),     // BLKROGET
+    detail::of_ioctl(0x00001260, Kind::out_struct, 8),     // BLKGETSIZE
+    detail::of_ioctl(0x00001261, Kind::value, 0),          // BLKFLSBUF
+    detail::of_ioctl(0x00001263, Kind::out_struct, 8),     // BLKRAGET
+    detail::of_ioctl(0x00001268, Kind::out_struct, 4),     // BLKSSZGET
+    detail::of_ioctl(0x80081270, Kind::out_struct, 4),     // BLKBSZGET: an int, whatever it encodes
+    detail::of_ioctl(0x80081272, Kind::out_struct, 8),     // BLKGETSIZE64
+    detail::of_ioctl(0x0000127b, Kind::out_struct, 4),     // BLKPBSZGET
+    detail::of_ioctl(0x00001278, Kind::out_struct, 4),     // BLKIOMIN
+    detail::of_ioctl(0x00001279, Kind::out_struct, 4),     // BLKIOOPT
+    detail::of_ioctl(0x00004c05, Kind::out_struct, 232),   // LOOP_GET_STATUS64
+    detail::of_ioctl(0x00004c82, Kind::value, 0),          // LOOP_CTL_GET_FREE
+    detail::of_ioctl(0x80045200, Kind::out_struct, 4),     // RNDGETENTCNT
+    detail::of_ioctl(0x40045201, Kind::in_struct, 4),      // RNDADDTOENTCNT
+    detail::of_ioctl(0x00005401, Kind::out_struct, 36),    // TCGETS
+    detail::of_ioctl(0x00005402, Kind::in_struct, 36),     // TCSETS
+    detail::of_ioctl(0x00005403, Kind::in_struct, 36),     // TCSETSW
+    detail::of_ioctl(0x00005404, Kind::in_struct, 36),     // TCSETSF
+    detail::of_ioctl(0x00005409, Kind::value, 0),          // TCSBRK
+    detail::of_ioctl(0x0000540a, Kind::value, 0),          // TCXONC
+    detail::of_ioctl(0x0000540b, Kind::value, 0),          // TCFLSH
+    detail::of_ioctl(0x0000540f, Kind::out_struct, 4),     // TIOCGPGRP
+    detail::of_ioctl(0x00005411, Kind::out_struct, 4),     // TIOCOUTQ
+    detail::of_ioctl(0x00005413, Kind::out_struct, 8),     // TIOCGWINSZ
+    detail::of_ioctl(0x00005414, Kind::in_struct, 8),      // TIOCSWINSZ
+    detail::of_ioctl(0x00005415, Kind::out_struct, 4),     // TIOCMGET
+    detail::of_ioctl(0x0000541b, Kind::out_struct, 4),     // FIONREAD
+    detail::of_ioctl(0x00005421, Kind::in_struct, 4),      // FIONBIO
+    detail::of_ioctl(0x00005429, Kind::out_struct, 4),     // TIOCGSID
+    detail::of_ioctl(0x80045430, Kind::out_struct, 4),     // TIOCGPTN
+    detail::of_ioctl(0x40045431, Kind::in_struct, 4),      // TIOCSPTLCK
+    detail::of_ioctl(0x80045439, Kind::out_struct, 4),     // TIOCGPTLCK
+    detail::of_ioctl(0x00005450, Kind::value, 0),          // FIONCLEX
+    detail::of_ioctl(0x00005451, Kind::value, 0),          // FIOCLEX
+    detail::of_ioctl(0x00005452, Kind::in_struct, 4),      // FIOASYNC
+    detail::of_ioctl(0x00005460, Kind::out_struct, 8),     // FIOQSIZE
+    detail::of_ioctl(0x400454ca, Kind::inout_struct, 40),  // TUNSETIFF: it encodes an int
+    detail::of_ioctl(0x800454d2, Kind::out_struct, 40),    // TUNGETIFF: likewise
+    detail::of_ioctl(0xc0185879, Kind::inout_struct, 24),  // FITRIM
+    detail::of_ioctl(0x801c581f, Kind::out_struct, 28),    // FS_IOC_FSGETXATTR
+    detail::of_ioctl(0x401c5820, Kind::in_struct, 28),     // FS_IOC_FSSETXATTR
+    detail::of_ioctl(0x80086601, Kind::out_struct, 4),     // FS_IOC_GETFLAGS: an int
+    detail::of_ioctl(0x40086602, Kind::in_struct, 4),      // FS_IOC_SETFLAGS: likewise
+    detail::of_ioctl(0x80087601, Kind::out_struct, 4),     // FS_IOC_GETVERSION: likewise
+    detail::of_ioctl(0x80247009, Kind::out_struct, 36),    // RTC_RD_TIME
+    detail::of_ioctl(0x00008904, Kind::out_struct, 4),     // SIOCGPGRP
+    detail::of_ioctl(0x00008905, Kind::out_struct, 4),     // SIOCATMARK
+    detail::of_ioctl(0x00008910, Kind::inout_struct, 40),  // SIOCGIFNAME
+    detail::of_ioctl(0x00008913, Kind::inout_struct, 40),  // SIOCGIFFLAGS
+    detail::of_ioctl(0x00008915, Kind::inout_struct, 40),  // SIOCGIFADDR
+    detail::of_ioctl(0x00008919, Kind::inout_struct, 40),  // SIOCGIFBRDADDR
+    detail::of_ioctl(0x0000891b, Kind::inout_struct, 40),  // SIOCGIFNETMASK
+    detail::of_ioctl(0x0000891d, Kind::inout_struct, 40),  // SIOCGIFMETRIC
+    detail::of_ioctl(0x00008921, Kind::inout_struct, 40),  // SIOCGIFMTU
+    detail::of_ioctl(0x00008927, Kind::inout_struct, 40),  // SIOCGIFHWADDR
+    detail::of_ioctl(0x00008933, Kind::inout_struct, 40),  // SIOCGIFINDEX
+    detail::of_ioctl(0x00008942, Kind::inout_struct, 40),  // SIOCGIFTXQLEN
+    detail::of_ioctl(0x40049409, Kind::value, 0),          // FICLONE: a descriptor
+    detail::of_ioctl(0x4020940d, Kind::in_struct, 32),     // FICLONERANGE
+    detail::of_ioctl(0x81009431, Kind::out_struct, 256),   // FS_IOC_GETFSLABEL
+    detail::of_ioctl(0x41009432, Kind::in_struct, 256),    // FS_IOC_SETFSLABEL
+
     detail::of_landlock(1, 12),  // LANDLOCK_RULE_PATH_BENEATH
     detail::of_landlock(2, 16),  // LANDLOCK_RULE_NET_PORT
 };
 inline constexpr int command_count = static_cast<int>(sizeof(commands) / sizeof(commands[0]));
 
-// The meaning of the argument `index`, by the commands [first, first + count) of its call.
+// The argument of a request of ioctl that is not in `commands`: Linux gets it as it stands, so it
+// must be memory of the host, at least as long as the number encodes (_IOC_DIR, _IOC_SIZE). Without
+// a direction it may be a number, or a pointer to something of unknown size.
+K2K_HD constexpr Extent extent_of_request(std::uint64_t request) {
+  const bool has_direction = (request >> 30 & 3) != 0;
+  const auto bytes = static_cast<std::uint16_t>(request >> 16 & 0x3fff);
+  return {Kind::opaque, 0, has_direction ? bytes : std::uint16_t{0}};
+}
+
+// What the argument `index` is, by the commands [first, first + count) of its call.
 K2K_HD constexpr Extent extent_by(const Command* first, int count, std::uint16_t number, int index,
                                   const std::uint64_t* words) {
   for (int at = 0; at < count; ++at) {
@@ -191,6 +268,7 @@ K2K_HD constexpr Extent extent_by(const Command* first, int count, std::uint16_t
         number == 66 && is_array(command.extent.kind) && words[command.extent.size_from] == 0;
     return unknown ? Extent{Kind::opaque, 0, 0} : command.extent;
   }
+  if (number == 16) return extent_of_request(words[1]);
   return {Kind::value, 0, 0};
 }
 

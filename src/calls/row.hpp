@@ -48,7 +48,8 @@ enum class Kind : std::uint8_t {
   length,        // A number of bytes or elements that Linux takes as an int: below 0, it is none.
   descriptor,    // A file descriptor.
   address,       // An address the call does not follow (mmap, munmap, madvise).
-  opaque,        // A pointer whose meaning depends on the call (ioctl); must be host-visible.
+  opaque,        // A pointer whose meaning depends on the call (a futex); must be host-visible, at
+                 // least `bytes` of it.
   path,          // A NUL-terminated string, read.
   in_bytes,      // Read; its size is the argument `size_from`, clamped to the available space.
   out_bytes,     // Written; its size as for in_bytes.

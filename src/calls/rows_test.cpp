@@ -6,12 +6,19 @@
 #include <gtest/gtest.h>
 #include <limits.h>
 #include <linux/aio_abi.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
 #include <linux/futex.h>
+#include <linux/if_tun.h>
 #include <linux/keyctl.h>
 #include <linux/landlock.h>
+#include <linux/random.h>
+#include <linux/sockios.h>
 #include <mqueue.h>
+#include <net/if.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/msg.h>
 #include <sys/quota.h>
 #include <sys/resource.h>
@@ -267,6 +274,10 @@ Extent by_command(std::uint16_t number, int parameter, std::initializer_list<std
   return extent_of(number, parameter, words);
 }
 
+bool is_one_of_requests(std::uint32_t request, std::initializer_list<unsigned long> requests) {
+  return std::find(requests.begin(), requests.end(), request) != requests.end();
+}
+
 TEST(Commands, decide_what_an_argument_is) {
   EXPECT_EQ(by_command(SYS_fcntl, 2, {3, F_GETFL}).kind, Kind::value);
   EXPECT_EQ(by_command(SYS_fcntl, 2, {3, F_GETLK}).kind, Kind::inout_struct);
@@ -309,6 +320,43 @@ TEST(Commands, count_only_the_bits_that_linux_counts) {
       sizeof(dqinfo));
   EXPECT_EQ(by_command(SYS_name_to_handle_at, 3, {0, 0, 0, 0, 0}).bytes, sizeof(int));
   EXPECT_EQ(by_command(SYS_name_to_handle_at, 3, {0, 0, 0, 0, 1}).bytes, sizeof(std::uint64_t));
+}
+
+TEST(Commands, tell_the_structures_of_ioctl) {
+  EXPECT_EQ(by_command(SYS_ioctl, 2, {1, TIOCGWINSZ}).bytes, sizeof(winsize));
+  EXPECT_EQ(by_command(SYS_ioctl, 2, {1, FIONREAD}).kind, Kind::out_struct);
+  EXPECT_EQ(by_command(SYS_ioctl, 2, {1, RNDGETENTCNT}).bytes, sizeof(int));
+  EXPECT_EQ(by_command(SYS_ioctl, 2, {1, BLKGETSIZE64}).bytes, sizeof(std::uint64_t));
+  EXPECT_EQ(by_command(SYS_ioctl, 2, {1, SIOCGIFINDEX}).kind, Kind::inout_struct);
+  EXPECT_EQ(by_command(SYS_ioctl, 2, {1, SIOCGIFINDEX}).bytes, sizeof(ifreq));
+  EXPECT_EQ(by_command(SYS_ioctl, 2, {1, FITRIM}).bytes, sizeof(fstrim_range));
+  EXPECT_EQ(by_command(SYS_ioctl, 2, {1, FICLONE}).kind, Kind::value) << "a descriptor";
+  EXPECT_EQ(by_command(SYS_ioctl, 2, {1, TUNGETIFF}).bytes, sizeof(ifreq)) << "it encodes an int";
+}
+
+TEST(Commands, leave_other_requests_of_ioctl_to_memory_of_the_host) {
+  EXPECT_EQ(by_command(SYS_ioctl, 2, {1, FS_IOC_FIEMAP}).kind, Kind::opaque) << "it has a tail";
+  EXPECT_EQ(by_command(SYS_ioctl, 2, {1, FS_IOC_FIEMAP}).bytes, sizeof(fiemap));
+  EXPECT_EQ(by_command(SYS_ioctl, 2, {1, SIOCGIFCONF}).kind, Kind::opaque) << "it has a pointer";
+  EXPECT_EQ(by_command(SYS_ioctl, 2, {1, SIOCGIFCONF}).bytes, 0) << "nobody knows its size";
+  EXPECT_EQ(by_command(SYS_ioctl, 2, {1, 0xc0ff6b6b}).bytes, 0xff);
+}
+
+TEST(Commands, say_of_ioctl_what_its_numbers_encode_or_why_not) {
+  for (const Command& command : commands) {
+    if (command.number != SYS_ioctl || _IOC_DIR(command.command) == 0) continue;
+    SCOPED_TRACE(command.command);
+    const bool other_size =
+        is_one_of_requests(command.command, {BLKBSZGET, TUNSETIFF, TUNGETIFF, FS_IOC_GETFLAGS,
+                                             FS_IOC_SETFLAGS, FS_IOC_GETVERSION, FICLONE});
+    if (other_size) continue;
+    EXPECT_EQ(command.extent.bytes, _IOC_SIZE(command.command));
+    const Kind by_direction = _IOC_DIR(command.command) == (_IOC_READ | _IOC_WRITE)
+                                  ? Kind::inout_struct
+                              : _IOC_DIR(command.command) == _IOC_READ ? Kind::out_struct
+                                                                       : Kind::in_struct;
+    EXPECT_EQ(command.extent.kind, by_direction);
+  }
 }
 
 TEST(Commands, belong_to_arguments_that_a_command_decides) {

@@ -642,11 +642,11 @@ K2K_DEVICE inline auto rt_sigqueueinfo(Scope scope, int process, int signal, con
 
 // ioctl(2): consumer and producer, may wait for a peer.
 template <class Scope, class Chosen, class = device::IfCall<Scope, Chosen>>
-K2K_DEVICE inline auto ioctl(Scope scope, Chosen options, int fd, unsigned long request, void* argument) {
+K2K_DEVICE inline auto ioctl(Scope scope, Chosen options, int fd, unsigned long request, device::Argument argument) {
   return device::call<16>(scope, options, fd, request, argument);
 }
 template <class Scope, class = device::IfScope<Scope>>
-K2K_DEVICE inline auto ioctl(Scope scope, int fd, unsigned long request, void* argument) {
+K2K_DEVICE inline auto ioctl(Scope scope, int fd, unsigned long request, device::Argument argument) {
   return device::call<16>(scope, strong, fd, request, argument);
 }
 

@@ -430,7 +430,7 @@ TEST_P(Calls, memory_out_of_the_host_s_reach_is_refused_where_no_wrapper_copies)
     answers[0] = k2k::syscall(k2k::work_item, k2k::strong, __NR_pread64, file.fd, stack, 1, 0);
     answers[1] = k2k::syscall(k2k::work_item, k2k::strong, __NR_pread64, file.fd, &local, 1, 0);
     answers[2] = k2k::syscall(k2k::work_item, k2k::strong, __NR_pread64, file.fd, device, 1, 0);
-    answers[3] = k2k::ioctl(k2k::work_item, pipe.in(), FIONREAD, stack);
+    answers[3] = k2k::ioctl(k2k::work_item, pipe.in(), 0x1234, stack);
     answers[4] = k2k::pread(k2k::work_item, file.fd, stack, 1, 0);
   });
   EXPECT_EQ(answers, (std::array<long, 5>{-EFAULT, -EFAULT, -EFAULT, -EFAULT, 1}));

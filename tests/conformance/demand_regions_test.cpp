@@ -6,6 +6,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -20,6 +21,7 @@
 #include <cstring>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "tests/conformance/faults_fixture.hpp"
 
@@ -84,6 +86,27 @@ TEST_P(Faults, calls_of_kernels_may_name_missing_pages) {
   EXPECT_EQ(counts[2], static_cast<long>(3 * page));
   EXPECT_EQ(std::memcmp(to, content.data(), 3 * page), 0);
   EXPECT_EQ(std::memcmp(to + 4 * page, content.data(), 3 * page), 0);
+}
+
+TEST_P(Faults, structures_of_ioctl_may_cross_into_a_missing_page) {
+  Runtime runtime = start();
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (terminal < 0) GTEST_SKIP() << "no terminal here";
+  const DemandRegion zero = made(DemandRegion::zero(runtime, 6 * page));
+  std::vector<char> content(2 * page);
+  const winsize size{31, 41, 5, 9};
+  std::memcpy(content.data() + page - 4, &size, sizeof(size));
+  const DemandRegion given = made(DemandRegion::copy_of(runtime, content.data(), 2 * page));
+  long answers[3] = {};
+  launch(runtime, 1, 1, [&] {
+    answers[0] = k2k::ioctl(k2k::work_item, terminal, TIOCSWINSZ, given.data() + page - 4);
+    answers[1] = k2k::ioctl(k2k::work_item, terminal, TIOCGWINSZ, zero.data() + page - 4);
+    // Its size is known by its number alone: an int.
+    answers[2] = k2k::ioctl(k2k::work_item, terminal, TIOCGEXCL, zero.data() + 3 * page - 2);
+  });
+  for (const long answer : answers) EXPECT_EQ(answer, 0);
+  EXPECT_EQ(std::memcmp(zero.data() + page - 4, &size, sizeof(size)), 0);
+  ::close(terminal);
 }
 
 TEST_P(Faults, vectors_and_messages_may_lead_to_missing_pages) {

@@ -26,6 +26,9 @@ std::vector<Case> system_cases() {
       {SYS_uname, "names", {space(390)}},
       {SYS_sysinfo, "memory and load", {space(112)}, Answer::exact, all_of(0, 112)},
       {SYS_ioctl, "an unknown request", {object(Object::file), number(0x1234), null()}},
+      {SYS_ioctl, "what a pipe holds", {object(Object::pipe_in), number(FIONREAD), space(4)}},
+      {SYS_ioctl, "no terminal", {object(Object::file), number(TIOCGWINSZ), space(8)}},
+      {SYS_ioctl, "not to wait", {object(Object::pipe_in), number(FIONBIO), structure(1)}},
 
       {SYS_syslog, "the size of the log", {number(10), null(), number(0)}},
       {SYS_syslog, "nothing that there is", {number(99), space(8), number(8)}},

@@ -13,7 +13,7 @@ inline constexpr Row device_rows[] = {
      Family::device,
      Blocking::waits,
      Role::both,
-     {fd, value("unsigned long", "request"), {Kind::opaque, "void*", "argument", 0, 0}}},
+     {fd, value("unsigned long", "request"), by_command("argument")}},
 };
 
 }  // namespace k2k::calls::wrapped
