@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <optional>
 
 #include "base/clock.hpp"
 #include "base/naps.hpp"
@@ -48,22 +49,29 @@ void Answers::answer_faults_late(ThreadStats& stats, std::vector<std::uint32_t>&
   if (!refused_) answer_faults(stats, rows, faults, moments);
 }
 
-bool Answers::any_open() const {
+Answers::Open Answers::open_slots() const {
+  Open open = Open::none;
   for (std::uint32_t wave = 0; wave < area_.wave_count; ++wave) {
     for (std::uint32_t lane = 0; lane < area_.wave_lanes; ++lane) {
       const protocol::SlotState state = observe(area_.slot(wave, lane)).state;
-      if (owner_of(state) == protocol::Side::host) return true;
+      if (state == protocol::SlotState::ready) return Open::ready;
+      if (owner_of(state) == protocol::Side::host) open = Open::processing;
     }
   }
-  return false;
+  return open;
 }
 
-bool Answers::wait_for_all(Nanoseconds longest) const {
+bool Answers::wait_for_all(Nanoseconds longest, const Work& work) const {
   using namespace std::chrono_literals;
   const Instant end = now() + std::min<Nanoseconds>(longest, 365 * 24h);
   Naps naps(20us, 1ms);
-  while (any_open()) {
+  std::optional<std::uint64_t> at_rest;
+  for (Open open = open_slots(); open != Open::none; open = open_slots()) {
     if (now() >= end) return false;
+    // A slot that the host has not accepted is `processing` only if the device wrote so.
+    const auto rest = open == Open::processing && work ? work() : std::nullopt;
+    if (rest && rest == at_rest) return true;
+    at_rest = rest;
     backend_->wake_server();  // A poller may sleep although its parked requests are admitted now.
     naps.take();
   }

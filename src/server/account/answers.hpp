@@ -10,8 +10,10 @@
 // hold a lock that Backend::resume() or a woken thread takes.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -62,8 +64,13 @@ class Answers {
   void answer_faults_late(ThreadStats& stats, std::vector<std::uint32_t>& rows,
                           std::span<const services::Fault> faults, const Moments& moments);
 
-  // Returns once no request is published or accepted, or false after `longest`.
-  [[nodiscard]] bool wait_for_all(Nanoseconds longest) const;
+  // The host's own account of its work: a number if no request is on its way, which changes with
+  // every request.
+  using Work = std::function<std::optional<std::uint64_t>()>;
+  // Returns once no request is published or accepted, or false after `longest`. Slots of which only
+  // the device says that they are accepted do not count: by `work`, the host is at rest at two
+  // looks, and nothing happened in between.
+  [[nodiscard]] bool wait_for_all(Nanoseconds longest, const Work& work = {}) const;
   // Closes the area, answers every request that is published or accepted with
   // TransportError::shutdown, and drops all late answers from then on. Allocates no memory, except
   // for names of failed detached calls.
@@ -77,7 +84,9 @@ class Answers {
     stats.counting.end();
     backend_->resume(&request.wave, 1);
   }
-  [[nodiscard]] bool any_open() const;
+  // The first that holds of any slot: it is published, it is accepted.
+  enum class Open : std::uint8_t { none, processing, ready };
+  [[nodiscard]] Open open_slots() const;
 
   backend::Backend* backend_;
   const protocol::AreaView area_;

@@ -291,7 +291,8 @@ std::vector<telemetry::Event> Server::Core::events() const { return threads_.eve
 // --- Ends.
 
 std::vector<DetachedError> Server::Core::drain() {
-  static_cast<void>(answers_.wait_for_all(Nanoseconds::max()));
+  static_cast<void>(answers_.wait_for_all(Nanoseconds::max(),
+                                          [this] { return threads_.at_rest(places_.dropped()); }));
   return answers_.errors().take();
 }
 

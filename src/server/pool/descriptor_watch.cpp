@@ -53,7 +53,10 @@ void DescriptorWatch::add(ServiceThread& self, DescriptorWaits& waits,
   try {
     // Reserves room for the end of every wait.
     round.reserve(round.answered.size() + round.stubborn.size() + waits.size() + 1);
+    const auto held = [&] { return round.answered.size() + round.stubborn.size() + waits.size(); };
+    const std::size_t before = held();
     waits.add(call, now(), round);
+    if (held() == before) parts_.places.note_dropped();
   } catch (const std::bad_alloc&) {
     parts_.answers.answer_late(self.stats, call.request, -ENOMEM, {call.begun, cycles()});
   }

@@ -69,7 +69,9 @@ void FutexWatch::stop() {
 bool FutexWatch::take_arrivals(Waiter& waiter, FutexWaits& waits) {
   const std::lock_guard lock(mutex_);
   while (!waiter.arrivals.empty()) {
-    if (!waits.add(waiter.arrivals.pop_front())) --waiter.calls;
+    if (waits.add(waiter.arrivals.pop_front())) continue;
+    --waiter.calls;
+    parts_.places.note_dropped();
   }
   return stopping_;
 }

@@ -37,9 +37,16 @@ class RequestPlaces {
   // Returns nullptr if another request of its slot waits.
   Place* take(const Pending& call) {
     const std::size_t slot = std::size_t{call.request.wave} * lanes_ + call.request.lane;
-    if (taken_[slot].exchange(true, std::memory_order_acquire)) return nullptr;  // See give_back().
+    if (taken_[slot].exchange(true, std::memory_order_acquire)) {  // See give_back().
+      note_dropped();
+      return nullptr;
+    }
     return new (&at(slot)) Place{call, nullptr, nullptr};
   }
+  // Requests that were accepted although another one of their slot waits: nobody answers them.
+  void note_dropped() { dropped_.fetch_add(1, std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
+
   Pending give_back(const Place& place) {
     const Pending call = place.call;
     // Pairs with take(): another queue may write to the place from now on.
@@ -56,6 +63,7 @@ class RequestPlaces {
   const std::uint32_t lanes_;
   const std::unique_ptr<std::byte[]> memory_;
   const std::unique_ptr<std::atomic<bool>[]> taken_;
+  std::atomic<std::uint64_t> dropped_{0};
 };
 
 class RequestQueue {

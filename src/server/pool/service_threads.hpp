@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -58,6 +59,9 @@ class ServiceThreads {
   [[nodiscard]] std::uint64_t calls_of_roles() const;
   // The sum over all threads.
   [[nodiscard]] Adaptive::Counted counted() const;
+  // A number if no thread is in a call or counts, and every accepted request but `dropped` of them
+  // is answered. The number grows with every call and every count.
+  [[nodiscard]] std::optional<std::uint64_t> at_rest(std::uint64_t dropped) const;
 
   // Returns true once all threads have ended, or false after `longest`.
   bool wait_ended(Nanoseconds longest);

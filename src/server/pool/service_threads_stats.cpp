@@ -72,6 +72,24 @@ std::vector<CoreStats> cores_of(const Threads& threads) {
 
 }  // namespace
 
+std::optional<std::uint64_t> ServiceThreads::at_rest(std::uint64_t dropped) const {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t passages = 0;
+  std::uint64_t answered = dropped;
+  std::uint64_t accepted = 0;
+  for (const auto& thread : threads_) {
+    for (const telemetry::Mark* mark : {&thread->call, &thread->stats.counting}) {
+      const telemetry::Mark::View view = mark->view();
+      if (telemetry::Mark::inside(view)) return {};
+      passages += view;
+    }
+    answered += thread->stats.answered.value();
+  }
+  for (const auto& thread : threads_) accepted += thread->stats.accepted.value();
+  if (accepted > answered) return {};
+  return passages + accepted;
+}
+
 void ServiceThreads::add_to(Stats& stats) const {
   const std::lock_guard lock(mutex_);
   std::uint64_t answered = 0;
