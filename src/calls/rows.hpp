@@ -113,9 +113,14 @@ K2K_HD constexpr bool is_open(int row) { return row >= 0 && row < open_count; }
 // Index into rows, or -1: a call without a row is passed on unchanged (services/policy.hpp).
 K2K_HD constexpr int find(std::uint16_t number) {
   for (int index = 0; index < row_count; ++index) {
-    if (shapes[index].number == number) return index;
+    if (detail::shapes.shape[index].number == number) return index;
   }
   return -1;
+}
+// The row of a call that has one. Device code reads rows by it: nvcc takes the reference `rows` for
+// a variable of the host and refuses it there (warning 20094), the object behind it not.
+K2K_HD constexpr const Row& row_with(std::uint16_t number) {
+  return detail::joined.row[find(number)];
 }
 
 // read, write, pread64, pwrite64: the host serves them with memory that only the device addresses,

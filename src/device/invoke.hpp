@@ -227,7 +227,7 @@ K2K_DEVICE inline auto dispatch(calls::Role row_role, Scope scope, std::uint16_t
 // A call with a row; the generated wrappers call this.
 template <std::uint16_t number, class Scope, class Chosen, class... Arguments>
 K2K_DEVICE inline auto call(Scope scope, Chosen, Arguments... arguments) {
-  constexpr calls::Row row = calls::rows[calls::find(number)];
+  constexpr calls::Row row = calls::row_with(number);
   static_assert(sizeof...(Arguments) <= protocol::argument_count);
   if constexpr (Scope::scope == protocol::Scope::kernel) {
     constexpr calls::Role role = role_of<Scope, Chosen>(row.role);
@@ -245,8 +245,9 @@ K2K_DEVICE inline auto call(Scope scope, Chosen, Arguments... arguments) {
 namespace k2k {
 
 // Any Linux system call by number (x86-64 numbers on every host). Nothing is copied: pointers must
-// be host-visible, otherwise the answer is -EFAULT. Work-group and kernel scope treat the call as
-// both consumer and producer unless the options name a role.
+// be host-visible, otherwise the answer is -EFAULT; read, write, pread64 and pwrite64 also take
+// registered memory. Work-group and kernel scope treat the call as both consumer and producer
+// unless the options name a role.
 template <
     class Scope, class Chosen, class... Arguments,
     class = std::enable_if_t<device::IsScope<Scope>::value && device::IsOptions<Chosen>::value>>

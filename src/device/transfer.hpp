@@ -105,7 +105,7 @@ struct NoRow {};
 template <std::uint16_t number>
 K2K_DEVICE inline calls::Row row_by_command(const Words& arguments) {
   constexpr auto mine = calls::commands_of<number>();
-  calls::Row row = calls::rows[calls::find(number)];
+  calls::Row row = calls::row_with(number);
   for (int index = 0; index < calls::parameters_max; ++index) {
     calls::Parameter& parameter = row.parameters[index];
     if (parameter.kind != calls::Kind::by_command) continue;
@@ -120,7 +120,7 @@ K2K_DEVICE inline calls::Row row_by_command(const Words& arguments) {
 
 template <std::uint16_t number>
 K2K_DEVICE inline auto chosen_row([[maybe_unused]] const Words& arguments) {
-  if constexpr (calls::is_by_command(calls::rows[calls::find(number)])) {
+  if constexpr (calls::is_by_command(calls::row_with(number))) {
     return row_by_command<number>(arguments);
   } else {
     return NoRow{};
@@ -148,7 +148,7 @@ template <std::uint16_t number>
 K2K_SHARED_CODE K2K_DEVICE inline std::int64_t move_in(const protocol::AreaView& area,
                                                        Words& arguments, bool detached,
                                                        Transfer& transfer, bool waits = true) {
-  constexpr calls::Row fixed = calls::rows[calls::find(number)];
+  constexpr calls::Row fixed = calls::row_with(number);
   constexpr int count = calls::parameter_count(fixed);
   constexpr bool by_command = calls::is_by_command(fixed);
   constexpr bool nested = calls::may_be_nested(fixed);
@@ -255,7 +255,7 @@ template <std::uint16_t number>
 K2K_SHARED_CODE K2K_DEVICE inline void move_out(const protocol::AreaView& area,
                                                 const Transfer& transfer, std::int64_t value) {
   if (transfer.block == no_block) return;
-  constexpr calls::Row fixed = calls::rows[calls::find(number)];
+  constexpr calls::Row fixed = calls::row_with(number);
   constexpr int count = calls::parameter_count(fixed);
   constexpr bool by_command = calls::is_by_command(fixed);
   const auto chosen = chosen_row<number>(transfer.original);
