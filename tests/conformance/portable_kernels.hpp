@@ -278,8 +278,9 @@ struct RefusedKernel {
   long* answers;
   K2K_DEVICE void operator()() const {
     char stack[16] = {};
-    constexpr long pread_number = 17;
-    answers[0] = k2k::syscall(k2k::work_item, k2k::strong, pread_number, fd, device, 1, 0);
+    // Not a read: memory of allocate() is registered for reads where the device is a GPU.
+    constexpr long getcwd_number = 79;
+    answers[0] = k2k::syscall(k2k::work_item, k2k::strong, getcwd_number, device, 1);
     answers[1] = k2k::pread(k2k::work_item, fd, stack, 1, 0);
     answers[2] = k2k::syscall(k2k::work_item, k2k::strong, 5000, 1, 2, 3);
     answers[3] = k2k::syscall(k2k::work_item, k2k::strong, 231, 3);  // exit_group
