@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/attributes.hpp"
 #include "base/result.hpp"
 #include "calls/host_call.hpp"
 #include "services/functions/host_function.hpp"
@@ -150,14 +151,23 @@ struct HostCallable<Reply(Arguments...)> {
   }
 
  private:
-  struct Text {
-    std::string text;
-    void put(char byte) { text += byte; }
+  // The functions that fill a sink are also device code, so nvcc wants sinks that are (a string,
+  // which grows, is not).
+  struct Length {
+    std::size_t value = 0;
+    K2K_HD constexpr void put(char) { ++value; }
+  };
+  struct Writer {
+    char* next;
+    K2K_HD constexpr void put(char byte) { *next++ = byte; }
   };
   static std::string signature() {
-    Text sink;
-    calls::host::put_signature<Text, Reply, Arguments...>(sink);
-    return sink.text;
+    Length length;
+    calls::host::put_signature<Length, Reply, Arguments...>(length);
+    std::string text(length.value, '\0');
+    Writer writer{text.data()};
+    calls::host::put_signature<Writer, Reply, Arguments...>(writer);
+    return text;
   }
 };
 
