@@ -30,7 +30,7 @@ KEYWORDS = {"USES", "LIBS", "TEST_LIBS", "EXCLUDE"}
 SOURCES = {".hpp", ".cpp", ".h", ".c", ".cuh", ".cu", ".inl"}
 DOORS = Path("include/k2k")  # The public headers, "k2k/…": a room of `runtime`, where it has rooms.
 # Where the size of a class is limited.
-CLASSES = ("src", "shim", "include", "cli", "apps", "labs", "bench")
+CLASSES = ("src", "shim", "emulator", "include", "cli", "apps", "labs", "bench")
 PYTHON_CLASSES = ("psylang", "python", "tools")
 FILES_MAX = 25  # In a folder of src/, without tests: a reader can look over so many.
 PYTHON_PACKAGES = {"psylang": Path("psylang")}  # A package → the folder in which it lies.

@@ -1,0 +1,231 @@
+// cuStream…, cuEvent…, cuLaunchHostFunc.
+
+#include "emulator/cuda/driver/state.hpp"
+
+namespace k2k::emulator::driver {
+
+namespace {
+
+constexpr unsigned event_no_timing = 2;
+
+struct Events {
+  std::mutex mutex;
+  std::map<Event*, std::shared_ptr<Event>> all;
+};
+Events& events() {
+  static Events* const known = new Events;
+  return *known;
+}
+std::shared_ptr<Event> event_of(CUevent handle) {
+  const std::lock_guard lock(events().mutex);
+  const auto found = events().all.find(object_of<Event>(handle));
+  return found == events().all.end() ? nullptr : found->second;
+}
+
+CUresult find_stream(CUstream handle, Context** context, Stream** stream) {
+  if (const CUresult answer = Driver::get().current(context); answer != success) return answer;
+  return stream_of(**context, handle, stream);
+}
+
+}  // namespace
+
+}  // namespace k2k::emulator::driver
+
+using namespace k2k::emulator::driver;
+
+K2K_ENTRY_POINT CUresult cuStreamCreateWithPriority(CUstream* handle, unsigned flags,
+                                                    int priority) {
+  Context* context = nullptr;
+  if (const CUresult answer = Driver::get().current(&context); answer != success) return answer;
+  if (handle == nullptr || flags > 1) return invalid_value;
+  auto made = std::make_unique<Stream>(*context, flags, priority);
+  *handle = handle_of<CUstream>(made.get());
+  const std::lock_guard lock(context->mutex);
+  Stream* const key = made.get();
+  context->streams.emplace(key, std::move(made));
+  return success;
+}
+K2K_ENTRY_POINT CUresult cuStreamCreate(CUstream* handle, unsigned flags) {
+  return cuStreamCreateWithPriority(handle, flags, 0);
+}
+
+// Work that was added is still done.
+K2K_ENTRY_POINT CUresult cuStreamDestroy_v2(CUstream handle) {
+  if (const CUresult answer = Driver::get().usable(); answer != success) return answer;
+  const std::vector<Context*>& stack = current_stack();
+  if (stack.empty() || !Driver::get().knows(stack.back())) return invalid_context;
+  Context& context = *stack.back();
+  std::unique_ptr<Stream> ends;
+  {
+    const std::lock_guard lock(context.mutex);
+    const auto found = context.streams.find(object_of<Stream>(handle));
+    if (found == context.streams.end()) return invalid_handle;
+    ends = std::move(found->second);
+    context.streams.erase(found);
+  }
+  return success;
+}
+
+K2K_ENTRY_POINT CUresult cuStreamQuery(CUstream handle) {
+  Context* context = nullptr;
+  Stream* stream = nullptr;
+  if (const CUresult answer = find_stream(handle, &context, &stream); answer != success) {
+    return answer;
+  }
+  if (!stream->last()->reached()) return not_ready;
+  return context->fault.load();
+}
+
+K2K_ENTRY_POINT CUresult cuStreamSynchronize(CUstream handle) {
+  Context* context = nullptr;
+  Stream* stream = nullptr;
+  if (const CUresult answer = find_stream(handle, &context, &stream); answer != success) {
+    return answer;
+  }
+  return finish(*context, stream->last());
+}
+
+K2K_ENTRY_POINT CUresult cuStreamWaitEvent(CUstream handle, CUevent event_handle, unsigned) {
+  Context* context = nullptr;
+  Stream* stream = nullptr;
+  if (const CUresult answer = find_stream(handle, &context, &stream); answer != success) {
+    return answer;
+  }
+  const std::shared_ptr<Event> event = event_of(event_handle);
+  if (event == nullptr) return invalid_handle;
+  std::shared_ptr<Moment> moment;
+  {
+    const std::lock_guard lock(event->mutex);
+    moment = event->moment;
+  }
+  if (moment != nullptr) add_in_order(*stream, [moment] { moment->wait(); });
+  return success;
+}
+
+K2K_ENTRY_POINT CUresult cuStreamGetFlags(CUstream handle, unsigned* flags) {
+  Context* context = nullptr;
+  Stream* stream = nullptr;
+  if (const CUresult answer = find_stream(handle, &context, &stream); answer != success) {
+    return answer;
+  }
+  if (flags == nullptr) return invalid_value;
+  *flags = stream->flags;
+  return success;
+}
+K2K_ENTRY_POINT CUresult cuStreamGetPriority(CUstream handle, int* priority) {
+  Context* context = nullptr;
+  Stream* stream = nullptr;
+  if (const CUresult answer = find_stream(handle, &context, &stream); answer != success) {
+    return answer;
+  }
+  if (priority == nullptr) return invalid_value;
+  *priority = stream->priority;
+  return success;
+}
+K2K_ENTRY_POINT CUresult cuStreamGetCtx(CUstream handle, CUcontext* out) {
+  Context* context = nullptr;
+  Stream* stream = nullptr;
+  if (const CUresult answer = find_stream(handle, &context, &stream); answer != success) {
+    return answer;
+  }
+  if (out == nullptr) return invalid_value;
+  *out = handle_of<CUcontext>(context);
+  return success;
+}
+// There is no capture, so no stream is captured.
+K2K_ENTRY_POINT CUresult cuStreamIsCapturing(CUstream, int* status) {
+  if (status == nullptr) return invalid_value;
+  *status = 0;
+  return success;
+}
+
+K2K_ENTRY_POINT CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void* argument) {
+  Context* context = nullptr;
+  Stream* stream = nullptr;
+  if (const CUresult answer = find_stream(handle, &context, &stream); answer != success) {
+    return answer;
+  }
+  if (function == nullptr) return invalid_value;
+  add_in_order(*stream, [=] {
+    if (context->fault.load() == success) function(argument);
+  });
+  return success;
+}
+K2K_ENTRY_POINT CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback function,
+                                             void* argument, unsigned) {
+  Context* context = nullptr;
+  Stream* stream = nullptr;
+  if (const CUresult answer = find_stream(handle, &context, &stream); answer != success) {
+    return answer;
+  }
+  if (function == nullptr) return invalid_value;
+  add_in_order(*stream, [=] { function(handle, context->fault.load(), argument); });
+  return success;
+}
+
+K2K_ENTRY_POINT CUresult cuEventCreate(CUevent* handle, unsigned flags) {
+  Context* context = nullptr;
+  if (const CUresult answer = Driver::get().current(&context); answer != success) return answer;
+  if (handle == nullptr) return invalid_value;
+  const auto made = std::make_shared<Event>();
+  made->context = context;
+  made->flags = flags;
+  *handle = handle_of<CUevent>(made.get());
+  const std::lock_guard lock(events().mutex);
+  events().all.emplace(made.get(), made);
+  return success;
+}
+K2K_ENTRY_POINT CUresult cuEventDestroy_v2(CUevent handle) {
+  if (const CUresult answer = Driver::get().usable(); answer != success) return answer;
+  const std::lock_guard lock(events().mutex);
+  return events().all.erase(object_of<Event>(handle)) == 1 ? success : invalid_handle;
+}
+K2K_ENTRY_POINT CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream_handle, unsigned) {
+  Context* context = nullptr;
+  Stream* stream = nullptr;
+  if (const CUresult answer = find_stream(stream_handle, &context, &stream); answer != success) {
+    return answer;
+  }
+  const std::shared_ptr<Event> event = event_of(handle);
+  if (event == nullptr) return invalid_handle;
+  const std::shared_ptr<Moment> moment = add_in_order(*stream, [] {});
+  const std::lock_guard lock(event->mutex);
+  event->moment = moment;
+  return success;
+}
+K2K_ENTRY_POINT CUresult cuEventRecord(CUevent handle, CUstream stream) {
+  return cuEventRecordWithFlags(handle, stream, 0);
+}
+K2K_ENTRY_POINT CUresult cuEventQuery(CUevent handle) {
+  const std::shared_ptr<Event> event = event_of(handle);
+  if (event == nullptr) return invalid_handle;
+  const std::lock_guard lock(event->mutex);
+  if (event->moment != nullptr && !event->moment->reached()) return not_ready;
+  return event->context->fault.load();
+}
+K2K_ENTRY_POINT CUresult cuEventSynchronize(CUevent handle) {
+  const std::shared_ptr<Event> event = event_of(handle);
+  if (event == nullptr) return invalid_handle;
+  std::shared_ptr<Moment> moment;
+  {
+    const std::lock_guard lock(event->mutex);
+    moment = event->moment;
+  }
+  if (moment != nullptr) moment->wait();
+  return event->context->fault.load();
+}
+K2K_ENTRY_POINT CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent first, CUevent last) {
+  const std::shared_ptr<Event> from = event_of(first);
+  const std::shared_ptr<Event> to = event_of(last);
+  if (from == nullptr || to == nullptr) return invalid_handle;
+  if (milliseconds == nullptr) return invalid_value;
+  if (((from->flags | to->flags) & event_no_timing) != 0) return invalid_handle;
+  if (from->moment == nullptr || to->moment == nullptr) return invalid_handle;
+  if (!from->moment->reached() || !to->moment->reached()) return not_ready;
+  const auto nanoseconds = static_cast<std::int64_t>(to->moment->at_ns() - from->moment->at_ns());
+  *milliseconds = static_cast<float>(static_cast<double>(nanoseconds) / 1e6);
+  return success;
+}
+K2K_ENTRY_POINT CUresult cuEventElapsedTime(float* milliseconds, CUevent first, CUevent last) {
+  return cuEventElapsedTime_v2(milliseconds, first, last);
+}

@@ -1,0 +1,313 @@
+#include "emulator/cuda/exec/block.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <new>
+#include <numeric>
+
+namespace k2k::emulator::exec {
+
+namespace {
+
+// A lane runs so many instructions before the next one has its turn.
+constexpr std::uint32_t turn = 128;
+constexpr std::uint32_t turn_adversarial_max = 48;
+
+std::uint32_t run(Lane& lane, std::uint32_t budget) {
+  std::uint32_t left = budget;
+  while (left != 0) {
+    --left;
+    const Op& op = lane.ops[lane.pc++];
+    if (op.guard >= 0 && ((lane.regs[op.guard] & 1) != 0) == op.guard_negated) continue;
+    op.run(lane, op);
+    if (lane.state != LaneState::running) break;
+  }
+  return budget - left;
+}
+
+std::string lane_text(const Lane& lane) {
+  const Block& block = *lane.block;
+  const auto three = [](const auto& of) {
+    return std::to_string(of[0]) + "," + std::to_string(of[1]) + "," + std::to_string(of[2]);
+  };
+  return "block (" + three(block.at) + "), thread (" + three(lane.thread) + ")";
+}
+
+// "module:12 `ld.u32 %r1, [%rd1]`"
+std::string place_text(const Code& code, const Op& op) {
+  std::string text = code.module + ":" + std::to_string(op.line);
+  const auto& instructions = code.function->instructions;
+  if (op.source < instructions.size() && instructions[op.source].end != 0) {
+    const ptx::Instruction& at = instructions[op.source];
+    std::string words = code.ptx->text.substr(at.begin, at.end - at.begin);
+    std::replace(words.begin(), words.end(), '\n', ' ');
+    text += " `" + words + "`";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::uint64_t now_ns() {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                        std::chrono::steady_clock::now().time_since_epoch())
+                                        .count());
+}
+
+void Lane::fail(Fault fault, const std::string& sentence) {
+  const Op& op = ops[waits_at != nullptr ? static_cast<std::uint32_t>(waits_at - ops) : pc - 1];
+  std::string report =
+      sentence + ", at " + place_text(*code, op) + " in " + code->name + ", " + lane_text(*this);
+  block->grid->fail(fault, report);
+  state = LaneState::exited;
+}
+
+bool Lane::enter(const Code& callee, std::byte* parameter_memory) {
+  std::byte* const memory = local_top;
+  if (callee.frame_bytes > static_cast<std::uint64_t>(local_end - local_top)) {
+    fail(Fault::stack_overflow, "the stack of " + std::to_string(local_end - local) +
+                                    " bytes is too small for " + callee.name);
+    return false;
+  }
+  local_top += callee.frame_bytes;
+  if (!frames.empty()) {
+    frames.back().pc = pc;
+  }
+  Frame made;
+  made.code = &callee;
+  made.registers = registers_used;
+  made.parameters = parameter_memory;
+  made.memory = memory;
+  frames.push_back(made);
+  registers_used += callee.register_count;
+  if (registers.size() < registers_used) registers.resize(registers_used * 2);
+  code = &callee;
+  ops = callee.ops.data();
+  pc = 0;
+  regs = registers.data() + made.registers;
+  parameters = parameter_memory;
+  frame = memory;
+  return true;
+}
+
+void Lane::leave() {
+  const Frame left = frames.back();
+  frames.pop_back();
+  registers_used = left.registers;
+  if (frames.empty()) {
+    state = LaneState::exited;
+    return;
+  }
+  // The parameters of the call that ends lay below the frame.
+  local_top = left.parameters;
+  const Frame& now = frames.back();
+  code = now.code;
+  ops = now.code->ops.data();
+  pc = now.pc;
+  regs = registers.data() + now.registers;
+  parameters = now.parameters;
+  frame = now.memory;
+}
+
+void Grid::fail(Fault fault, const std::string& sentence) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (fault_ == Fault::none) {
+      fault_ = fault;
+      report_ = sentence;
+    }
+  }
+  stop.store(true, std::memory_order_release);
+}
+
+Fault Grid::fault() const {
+  const std::lock_guard lock(mutex_);
+  return fault_;
+}
+
+std::string Grid::report() const {
+  const std::lock_guard lock(mutex_);
+  return report_;
+}
+
+Block::Block(std::shared_ptr<Grid> of, std::uint64_t index, std::uint32_t unit_number,
+             std::uint32_t first_warp, const Schedule& schedule)
+    : grid(std::move(of)),
+      unit(unit_number),
+      warp_base(first_warp),
+      schedule_(schedule),
+      random_(schedule.seed * 1'000'003 + index) {
+  const Grid& launch = *grid;
+  at[0] = static_cast<std::uint32_t>(index % launch.blocks[0]);
+  at[1] = static_cast<std::uint32_t>(index / launch.blocks[0] % launch.blocks[1]);
+  at[2] = static_cast<std::uint32_t>(index / launch.blocks[0] / launch.blocks[1]);
+  constexpr std::uint64_t shared_align = 128;
+  shared.resize(launch.shared_bytes + shared_align);
+  const auto raw = reinterpret_cast<std::uint64_t>(shared.data());
+  shared_base = shared.data() + (shared_align - raw % shared_align) % shared_align;
+
+  live = launch.thread_count();
+  local_memory_bytes_ = live * local_bytes_max;
+  void* const memory = ::mmap(nullptr, local_memory_bytes_, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  local_memory_ = static_cast<std::byte*>(memory);
+  lanes.resize(live);
+  for (std::uint32_t rank = 0; rank < live; ++rank) {
+    Lane& lane = lanes[rank];
+    lane.block = this;
+    lane.rank = rank;
+    lane.in_warp = static_cast<std::uint8_t>(rank % warp_lanes);
+    lane.thread[0] = rank % launch.threads[0];
+    lane.thread[1] = rank / launch.threads[0] % launch.threads[1];
+    lane.thread[2] = rank / launch.threads[0] / launch.threads[1];
+    lane.local = local_memory_ + rank * local_bytes_max;
+    lane.local_end = lane.local + local_bytes_max;
+    lane.local_top = lane.local + local_begin;
+    lane.registers.resize(launch.entry->register_count + 256);
+    lane.enter(*launch.entry, const_cast<std::byte*>(launch.parameters.data()));
+  }
+  order_.resize(live);
+  std::iota(order_.begin(), order_.end(), 0u);
+}
+
+Block::~Block() {
+  if (local_memory_ != nullptr) ::munmap(local_memory_, local_memory_bytes_);
+}
+
+Block::Progress Block::pass(std::uint64_t now) {
+  Progress progress;
+  bool moved = false;
+  const auto count = static_cast<std::uint32_t>(lanes.size());
+  for (std::uint32_t first = 0; first < count; first += warp_lanes) {
+    const std::uint32_t last = std::min(first + warp_lanes, count);
+    if (schedule_.adversarial) {
+      if (live > warp_lanes && random_() % 4 == 0) {  // A delay of this warp.
+        moved = true;
+        continue;
+      }
+      std::shuffle(order_.begin() + first, order_.begin() + last, random_);
+    }
+    for (std::uint32_t place = first; place < last; ++place) {
+      Lane& lane = lanes[order_[place]];
+      if (lane.state == LaneState::sleeping) {
+        if (now < lane.wake_ns) {
+          progress.wake_ns =
+              progress.wake_ns == 0 ? lane.wake_ns : std::min(progress.wake_ns, lane.wake_ns);
+          continue;
+        }
+        lane.state = LaneState::running;
+      }
+      if (lane.state != LaneState::running) continue;
+      moved = true;
+      const auto budget = schedule_.adversarial
+                              ? static_cast<std::uint32_t>(1 + random_() % turn_adversarial_max)
+                              : turn;
+      progress.instructions += run(lane, budget);
+      if (lane.state == LaneState::exited) --live;
+      if (grid->stop.load(std::memory_order_relaxed)) {
+        live = 0;
+        return progress;
+      }
+    }
+    while (settle_warp(first)) moved = true;
+  }
+  if (settle_barriers()) moved = true;
+  if (grid->stop.load(std::memory_order_relaxed)) live = 0;
+  if (!moved && progress.wake_ns == 0 && live != 0) report_standstill();
+  return progress;
+}
+
+bool Block::settle_warp(std::uint32_t first) {
+  const auto count = static_cast<std::uint32_t>(lanes.size());
+  const std::uint32_t width = std::min(warp_lanes, count - first);
+  for (std::uint32_t at_lane = 0; at_lane < width; ++at_lane) {
+    const Lane& lane = lanes[first + at_lane];
+    if (lane.state != LaneState::meeting) continue;
+    const std::uint32_t mask = lane.waits_mask;
+    std::uint32_t present = 0;
+    bool complete = true;
+    for (std::uint32_t other = 0; other < width && complete; ++other) {
+      if ((mask >> other & 1) == 0) continue;
+      const Lane& peer = lanes[first + other];
+      if (peer.state == LaneState::exited) continue;
+      complete = peer.state == LaneState::meeting && peer.waits_mask == mask &&
+                 peer.waits_at->meeting == lane.waits_at->meeting;
+      present |= 1u << other;
+    }
+    if (!complete) continue;
+    lane.waits_at->meet(*this, first, present);
+    for (std::uint32_t other = 0; other < width; ++other) {
+      Lane& peer = lanes[first + other];
+      if ((present >> other & 1) == 0 || peer.state != LaneState::meeting) continue;
+      peer.state = LaneState::running;
+      peer.waits_at = nullptr;
+    }
+    return true;
+  }
+  return false;
+}
+
+void Block::check_aligned(std::uint32_t barrier) {
+  const auto count = static_cast<std::uint32_t>(lanes.size());
+  for (std::uint32_t first = 0; first < count; first += warp_lanes) {
+    const Op* common = nullptr;
+    for (std::uint32_t at_lane = first; at_lane < std::min(first + warp_lanes, count); ++at_lane) {
+      Lane& lane = lanes[at_lane];
+      if (lane.state != LaneState::barrier || lane.waits_barrier != barrier) continue;
+      if ((lane.waits_at->flags & 1) == 0) continue;  // barrier.sync without .aligned
+      if (common == nullptr) common = lane.waits_at;
+      if (lane.waits_at == common) continue;
+      lane.fail(Fault::divergence, "lanes of one warp wait at different places for barrier " +
+                                       std::to_string(barrier) + ", the others in line " +
+                                       std::to_string(common->line));
+      return;
+    }
+  }
+}
+
+bool Block::settle_barriers() {
+  bool moved = false;
+  for (std::uint32_t number = 0; number < barriers_max; ++number) {
+    Barrier& barrier = barriers[number];
+    if (barrier.arrived == 0) continue;
+    const std::uint32_t needed = barrier.needed == 0 ? live : barrier.needed;
+    if (barrier.arrived < needed) continue;
+    check_aligned(number);
+    for (Lane& lane : lanes) {
+      if (lane.state != LaneState::barrier || lane.waits_barrier != number) continue;
+      // bar.red: what all have together; ops_warp.cpp set `immediate` to 1 popc, 2 and, 3 or.
+      const Op& op = *lane.waits_at;
+      if (op.immediate == 1) lane.regs[op.to] = barrier.set;
+      if (op.immediate == 2) lane.regs[op.to] = barrier.set == barrier.arrived ? 1 : 0;
+      if (op.immediate == 3) lane.regs[op.to] = barrier.set != 0 ? 1 : 0;
+      lane.state = LaneState::running;
+      lane.waits_at = nullptr;
+    }
+    barrier = Barrier();
+    moved = true;
+  }
+  return moved;
+}
+
+void Block::report_standstill() {
+  for (Lane& lane : lanes) {
+    if (lane.state == LaneState::exited) continue;
+    std::uint32_t waiting = 0;
+    for (const Lane& other : lanes) waiting += other.state != LaneState::exited ? 1 : 0;
+    const bool meets = lane.state == LaneState::meeting;
+    char mask[16] = {};
+    std::snprintf(mask, sizeof mask, "%08x", lane.waits_mask);
+    lane.fail(Fault::divergence, std::to_string(waiting) +
+                                     " lanes wait for each other for ever; one waits " +
+                                     (meets ? "for the lanes " + std::string(mask) + " of its warp"
+                                            : "at barrier " + std::to_string(lane.waits_barrier)));
+    live = 0;
+    return;
+  }
+}
+
+}  // namespace k2k::emulator::exec

@@ -1,0 +1,24 @@
+#include "emulator/cuda/exec/memory_map.hpp"
+
+namespace k2k::emulator::exec {
+
+void MemoryMap::add(Range range) {
+  const std::lock_guard lock(mutex_);
+  ranges_[range.begin] = range.end;
+}
+
+void MemoryMap::remove(std::uint64_t begin) {
+  const std::lock_guard lock(mutex_);
+  ranges_.erase(begin);
+}
+
+Range MemoryMap::find(std::uint64_t address) const {
+  const std::lock_guard lock(mutex_);
+  auto after = ranges_.upper_bound(address);
+  if (after == ranges_.begin()) return {};
+  --after;
+  if (address >= after->second) return {};
+  return {after->first, after->second};
+}
+
+}  // namespace k2k::emulator::exec

@@ -1,0 +1,323 @@
+// mov, ld, st, cvta, isspacep, prefetch.
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string_view>
+
+#include "emulator/cuda/exec/access.hpp"
+#include "emulator/cuda/exec/decoding.hpp"
+#include "emulator/cuda/exec/dispatch.hpp"
+#include "emulator/cuda/exec/program.hpp"
+
+namespace k2k::emulator::exec {
+
+using ptx::Operand;
+using ptx::Space;
+using ptx::Type;
+
+namespace {
+
+std::string hexadecimal(std::uint64_t value) {
+  std::array<char, 24> text{};
+  std::snprintf(text.data(), text.size(), "0x%llx", static_cast<unsigned long long>(value));
+  return text.data();
+}
+
+// flags of ld and st: bits 0 to 3 Space, 4 to 5 Order. immediate: the offset.
+Space space_in(const Op& op) { return static_cast<Space>(op.flags & 15); }
+Order order_in(const Op& op) { return static_cast<Order>(op.flags >> 4 & 3); }
+
+template <class T>
+void load(Lane& lane, const Op& op) {
+  const std::uint64_t address = bits_of(lane, op.a) + op.immediate;
+  const std::byte* const from = reach(lane, space_in(op), address, sizeof(T), sizeof(T));
+  if (from != nullptr) put<T>(lane, op.to, load_word<T>(from, order_in(op)));
+}
+template <class T>
+void store(Lane& lane, const Op& op) {
+  const std::uint64_t address = bits_of(lane, op.a) + op.immediate;
+  std::byte* const to = reach(lane, space_in(op), address, sizeof(T), sizeof(T));
+  if (to != nullptr) store_word<T>(to, get<T>(lane, op.b), order_in(op));
+}
+template <class T>
+void load_vector(Lane& lane, const Op& op) {
+  const std::uint64_t address = bits_of(lane, op.a) + op.immediate;
+  const std::uint64_t bytes = sizeof(T) * op.tos.size();
+  const std::byte* const from = reach(lane, space_in(op), address, bytes, bytes);
+  if (from == nullptr) return;
+  std::array<T, 8> values{};
+  for (std::size_t at = 0; at < op.tos.size(); ++at) {
+    values[at] = load_word<T>(from + at * sizeof(T), order_in(op));
+  }
+  for (std::size_t at = 0; at < op.tos.size(); ++at) put<T>(lane, op.tos[at], values[at]);
+}
+template <class T>
+void store_vector(Lane& lane, const Op& op) {
+  const std::uint64_t address = bits_of(lane, op.a) + op.immediate;
+  const std::uint64_t bytes = sizeof(T) * op.more.size();
+  std::byte* const to = reach(lane, space_in(op), address, bytes, bytes);
+  if (to == nullptr) return;
+  for (std::size_t at = 0; at < op.more.size(); ++at) {
+    store_word<T>(to + at * sizeof(T), get<T>(lane, op.more[at]), order_in(op));
+  }
+}
+
+template <class T>
+void move(Lane& lane, const Op& op) {
+  put<T>(lane, op.to, get<T>(lane, op.a));
+}
+void move_predicate(Lane& lane, const Op& op) {
+  put<std::uint32_t>(lane, op.to, get_pred(lane, op.a) != op.negated ? 1 : 0);
+}
+// flags: bits of an element.
+void pack(Lane& lane, const Op& op) {
+  std::uint64_t all = 0;
+  const std::uint64_t mask = (std::uint64_t{1} << op.flags) - 1;
+  for (std::size_t at = op.more.size(); at-- > 0;) {
+    all = all << op.flags | (bits_of(lane, op.more[at]) & mask);
+  }
+  lane.regs[op.to] = all;
+}
+void unpack(Lane& lane, const Op& op) {
+  std::uint64_t all = bits_of(lane, op.a);
+  const std::uint64_t mask = (std::uint64_t{1} << op.flags) - 1;
+  for (const std::uint32_t to : op.tos) {
+    lane.regs[to] = all & mask;
+    all >>= op.flags;
+  }
+  lane.regs[0] = 0;
+}
+
+std::uint64_t window_of(const Lane& lane, Space space) {
+  if (space == Space::shared) return reinterpret_cast<std::uint64_t>(lane.block->shared_base);
+  if (space == Space::local) return reinterpret_cast<std::uint64_t>(lane.local);
+  return 0;
+}
+bool lies_in(const Lane& lane, Space space, std::uint64_t address) {
+  const std::uint64_t base = window_of(lane, space);
+  const std::uint64_t bytes = space == Space::shared
+                                  ? lane.block->grid->shared_bytes
+                                  : static_cast<std::uint64_t>(lane.local_end - lane.local);
+  return address >= base && address - base < bytes;
+}
+void to_generic(Lane& lane, const Op& op) {
+  const auto space = static_cast<Space>(op.flags);
+  std::uint64_t address = bits_of(lane, op.a);
+  if (space == Space::shared || space == Space::local) {
+    address = static_cast<std::uint32_t>(address);
+  }
+  lane.regs[op.to] = address + window_of(lane, space);
+}
+void from_generic(Lane& lane, const Op& op) {
+  lane.regs[op.to] = bits_of(lane, op.a) - window_of(lane, static_cast<Space>(op.flags));
+}
+void is_in_space(Lane& lane, const Op& op) {
+  const std::uint64_t address = bits_of(lane, op.a);
+  const auto space = static_cast<Space>(op.flags);
+  const bool is = space == Space::global ? !lies_in(lane, Space::shared, address) &&
+                                               !lies_in(lane, Space::local, address)
+                                         : lies_in(lane, space, address);
+  put<std::uint32_t>(lane, op.to, is ? 1 : 0);
+}
+void nothing(Lane&, const Op&) {}
+
+// --- Decoding.
+
+Space take_space(Decoding& with) {
+  if (with.take("global")) return Space::global;
+  if (with.take("shared") || with.take("shared::cta")) return Space::shared;
+  if (with.take("local")) return Space::local;
+  if (with.take("const")) return Space::constant;
+  if (with.take("param") || with.take("param::func") || with.take("param::entry")) {
+    return Space::param;
+  }
+  return Space::generic;
+}
+
+// Hints of caches mean nothing here.
+void take_hints(Decoding& with) {
+  for (const std::string_view hint : {"ca",
+                                      "cg",
+                                      "cs",
+                                      "lu",
+                                      "cv",
+                                      "wb",
+                                      "wt",
+                                      "nc",
+                                      "weak",
+                                      "volatile",
+                                      "mmio",
+                                      "unified",
+                                      "L1::evict_normal",
+                                      "L1::evict_unchanged",
+                                      "L1::evict_first",
+                                      "L1::evict_last",
+                                      "L1::no_allocate",
+                                      "L2::64B",
+                                      "L2::128B",
+                                      "L2::256B",
+                                      "L2::evict_first",
+                                      "L2::evict_last",
+                                      "L2::evict_normal"}) {
+    with.take(hint);
+  }
+}
+
+void take_order_and_scope(Decoding& with, std::string_view strong, Order order) {
+  if (with.take(strong)) {
+    with.op.flags |= static_cast<std::uint32_t>(order) << 4;
+  } else {
+    with.take("relaxed");
+  }
+  with.take_one({"cta", "cluster", "gpu", "sys"});
+}
+
+bool decode_access(Decoding& with, bool loads) {
+  const Space space = take_space(with);
+  with.op.flags = static_cast<std::uint32_t>(space);
+  take_order_and_scope(with, loads ? "acquire" : "release",
+                       loads ? Order::acquire : Order::release);
+  take_hints(with);
+  const std::size_t vector = with.take_one({"v2", "v4", "v8"});
+  const Type type = with.take_type();
+  with.need_count(2, 2);
+  with.op.a = with.address(loads ? 1 : 0, space, with.op.immediate);
+  const Operand& data = with.operand(loads ? 0 : 1);
+  // b64 for f64: the bits are the same.
+  const Type plain = type == Type::f64                             ? Type::b64
+                     : type == Type::f32                           ? Type::b32
+                     : type == Type::f16x2 || type == Type::bf16x2 ? Type::b32
+                     : type == Type::f16 || type == Type::bf16     ? Type::b16
+                                                                   : type;
+  if (vector == 3) {
+    if (loads) {
+      with.op.to = with.destination_of(data);
+    } else {
+      with.op.b = with.source_of(data, type);
+    }
+    return for_any_integer(
+        plain, [&]<class T>(std::type_identity<T>) { with.op.run = loads ? &load<T> : &store<T>; });
+  }
+  if (data.kind != Operand::Kind::vector || data.elements.size() != std::size_t{2} << vector) {
+    return false;
+  }
+  for (const Operand& element : data.elements) {
+    if (loads) {
+      with.op.tos.push_back(with.destination_of(element));
+    } else {
+      with.op.more.push_back(with.source_of(element, type));
+    }
+  }
+  return for_any_integer(plain, [&]<class T>(std::type_identity<T>) {
+    with.op.run = loads ? &load_vector<T> : &store_vector<T>;
+  });
+}
+
+bool decode_move(Decoding& with) {
+  const Type type = with.take_type();
+  with.need_count(2, 2);
+  const Operand& to = with.operand(0);
+  const Operand& from = with.operand(1);
+  const std::uint32_t bits = 8 * ptx::bytes_of(type);
+  if (to.kind == Operand::Kind::vector) {
+    for (const Operand& element : to.elements) {
+      with.op.tos.push_back(with.destination_of(element));
+    }
+    with.op.flags = bits / static_cast<std::uint32_t>(std::max<std::size_t>(to.elements.size(), 1));
+    with.op.a = with.source_of(from, type);
+    with.op.run = &unpack;
+    return bits != 0 && to.elements.size() >= 2 && to.elements.size() <= 4;
+  }
+  if (from.kind == Operand::Kind::vector) {
+    for (const Operand& element : from.elements) {
+      with.op.more.push_back(with.source_of(element, Type::b64));
+    }
+    with.op.flags =
+        bits / static_cast<std::uint32_t>(std::max<std::size_t>(from.elements.size(), 1));
+    with.op.to = with.destination_of(to);
+    with.op.run = &pack;
+    return bits != 0 && from.elements.size() >= 2 && from.elements.size() <= 4;
+  }
+  with.op.to = with.destination_of(to);
+  with.op.a = with.source_of(from, type);
+  if (type == Type::pred) {
+    with.op.run = &move_predicate;
+    return true;
+  }
+  if (from.address) return false;
+  const auto plain = [&]<class T>(std::type_identity<T>) { with.op.run = &move<T>; };
+  if (type == Type::f32) with.op.run = &move<std::uint32_t>;
+  if (type == Type::f64) with.op.run = &move<std::uint64_t>;
+  return type == Type::f32 || type == Type::f64 || for_integer(type, plain) ||
+         for_bits(type, plain);
+}
+
+bool decode_address(Decoding& with) {
+  const bool leaves_generic = with.take("to");
+  const Space space = take_space(with);
+  if (space == Space::generic || with.take_type() != Type::u64) return false;
+  with.need_count(2, 2);
+  with.op.flags = static_cast<std::uint32_t>(space);
+  with.op.to = with.destination(0);
+  with.op.a = with.source(1, Type::u64);
+  with.op.run = leaves_generic ? &from_generic : &to_generic;
+  return true;
+}
+
+}  // namespace
+
+std::byte* outside_near(Lane& lane, std::uint64_t address, std::uint64_t bytes) {
+  const Range found = lane.block->grid->memory->find(address);
+  if (found.holds(address, bytes)) {
+    lane.near = found;
+    return reinterpret_cast<std::byte*>(address);
+  }
+  const auto parameters = reinterpret_cast<std::uint64_t>(lane.block->grid->parameters.data());
+  if (Range{parameters, parameters + lane.block->grid->parameters.size()}.holds(address, bytes)) {
+    return reinterpret_cast<std::byte*>(address);
+  }
+  lane.fail(Fault::illegal_address,
+            "an access of " + std::to_string(bytes) + " bytes to " + hexadecimal(address) +
+                (address == 0     ? ", a null pointer"
+                 : found.end != 0 ? ", beyond the end of an allocation"
+                                  : ", which is no memory that a kernel may touch"));
+  return nullptr;
+}
+
+std::byte* misaligned(Lane& lane, std::uint64_t address, std::uint64_t bytes) {
+  lane.fail(Fault::misaligned_address, "an access of " + std::to_string(bytes) + " bytes to " +
+                                           hexadecimal(address) + ", which is not aligned to it");
+  return nullptr;
+}
+
+bool decode_memory(Decoding& with) {
+  const std::string& name = with.opcode();
+  bool known = true;
+  if (name == "ld" || name == "ldu" || name == "st") {
+    known = decode_access(with, name != "st");
+  } else if (name == "mov") {
+    known = decode_move(with);
+  } else if (name == "cvta") {
+    known = decode_address(with);
+  } else if (name == "isspacep") {
+    const Space space = take_space(with);
+    with.need_count(2, 2);
+    with.op.flags = static_cast<std::uint32_t>(space);
+    with.op.to = with.destination(0);
+    with.op.a = with.source(1, Type::u64);
+    with.op.run = &is_in_space;
+    known = space == Space::global || space == Space::shared || space == Space::local;
+  } else if (name == "prefetch" || name == "prefetchu") {
+    take_space(with);
+    with.take_one({"L1", "L2", "L2::evict_last", "L2::evict_normal"});
+    with.need_count(1, 1);
+    with.op.run = &nothing;
+  } else {
+    return false;
+  }
+  if (!known) with.refuse("this form of the instruction is not known");
+  return true;
+}
+
+}  // namespace k2k::emulator::exec

@@ -1,0 +1,469 @@
+// The driver interface as a program sees it, through libcuda.so.1: answers, errors, the life of
+// contexts, streams, modules and memory. The host is alive after everything a kernel does.
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "emulator/cuda/driver/state.hpp"
+
+#define K2K_ENTRIES(entry)                                                                       \
+  entry(cuInit) entry(cuCtxCreate_v2) entry(cuCtxDestroy_v2) entry(cuCtxSynchronize)             \
+      entry(cuCtxGetCurrent) entry(cuCtxSetCurrent) entry(cuDeviceGetAttribute) entry(           \
+          cuDevicePrimaryCtxRetain) entry(cuDevicePrimaryCtxRelease_v2) entry(cuDeviceGetCount)  \
+          entry(cuGetErrorName) entry(cuModuleLoadData) entry(cuModuleGetFunction)               \
+              entry(cuModuleGetGlobal_v2) entry(cuModuleUnload) entry(cuFuncGetAttribute)        \
+                  entry(cuFuncSetAttribute) entry(cuLaunchKernel) entry(cuLaunchKernelEx) entry( \
+                      cuLaunchCooperativeKernel) entry(cuLaunchHostFunc) entry(cuMemAlloc_v2)    \
+                      entry(cuMemFree_v2) entry(cuMemHostAlloc) entry(cuMemFreeHost)             \
+                          entry(cuMemHostRegister_v2) entry(cuMemHostUnregister) entry(cuMemcpy) \
+                              entry(cuMemcpyAsync) entry(cuMemsetD8Async) entry(cuMemsetD32_v2)  \
+                                  entry(cuPointerGetAttribute) entry(cuStreamCreate)             \
+                                      entry(cuStreamDestroy_v2) entry(cuStreamQuery)             \
+                                          entry(cuStreamSynchronize) entry(cuStreamWaitEvent)    \
+                                              entry(cuEventCreate) entry(cuEventRecord)          \
+                                                  entry(cuEventSynchronize) entry(cuEventQuery)  \
+                                                      entry(cuEventDestroy_v2)                   \
+                                                          entry(cuEventElapsedTime)              \
+                                                              entry(cuGetProcAddress_v2)         \
+                                                                  entry(cuMemGetInfo_v2)
+
+// The declarations that the entry points have in driver/: only their types are used here.
+extern "C" {
+CUresult cuInit(unsigned);
+CUresult cuCtxCreate_v2(CUcontext*, unsigned, CUdevice);
+CUresult cuCtxDestroy_v2(CUcontext);
+CUresult cuCtxSynchronize();
+CUresult cuCtxGetCurrent(CUcontext*);
+CUresult cuCtxSetCurrent(CUcontext);
+CUresult cuDeviceGetAttribute(int*, int, CUdevice);
+CUresult cuDevicePrimaryCtxRetain(CUcontext*, CUdevice);
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice);
+CUresult cuDeviceGetCount(int*);
+CUresult cuGetErrorName(CUresult, const char**);
+CUresult cuModuleLoadData(CUmodule*, const void*);
+CUresult cuModuleGetFunction(CUfunction*, CUmodule, const char*);
+CUresult cuModuleGetGlobal_v2(CUdeviceptr*, std::size_t*, CUmodule, const char*);
+CUresult cuModuleUnload(CUmodule);
+CUresult cuFuncGetAttribute(int*, int, CUfunction);
+CUresult cuFuncSetAttribute(CUfunction, int, int);
+CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                        unsigned, CUstream, void**, void**);
+CUresult cuLaunchKernelEx(const CUlaunchConfig*, CUfunction, void**, void**);
+CUresult cuLaunchCooperativeKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                   unsigned, unsigned, CUstream, void**);
+CUresult cuLaunchHostFunc(CUstream, CUhostFn, void*);
+CUresult cuMemAlloc_v2(CUdeviceptr*, std::size_t);
+CUresult cuMemFree_v2(CUdeviceptr);
+CUresult cuMemHostAlloc(void**, std::size_t, unsigned);
+CUresult cuMemFreeHost(void*);
+CUresult cuMemHostRegister_v2(void*, std::size_t, unsigned);
+CUresult cuMemHostUnregister(void*);
+CUresult cuMemcpy(CUdeviceptr, CUdeviceptr, std::size_t);
+CUresult cuMemcpyAsync(CUdeviceptr, CUdeviceptr, std::size_t, CUstream);
+CUresult cuMemsetD8Async(CUdeviceptr, unsigned char, std::size_t, CUstream);
+CUresult cuMemsetD32_v2(CUdeviceptr, unsigned, std::size_t);
+CUresult cuPointerGetAttribute(void*, int, CUdeviceptr);
+CUresult cuStreamCreate(CUstream*, unsigned);
+CUresult cuStreamDestroy_v2(CUstream);
+CUresult cuStreamQuery(CUstream);
+CUresult cuStreamSynchronize(CUstream);
+CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned);
+CUresult cuEventCreate(CUevent*, unsigned);
+CUresult cuEventRecord(CUevent, CUstream);
+CUresult cuEventSynchronize(CUevent);
+CUresult cuEventQuery(CUevent);
+CUresult cuEventDestroy_v2(CUevent);
+CUresult cuEventElapsedTime(float*, CUevent, CUevent);
+CUresult cuGetProcAddress_v2(const char*, void**, int, std::uint64_t, int*);
+CUresult cuMemGetInfo_v2(std::size_t*, std::size_t*);
+}
+
+namespace k2k::emulator::driver {
+
+namespace {
+
+struct Api {
+#define K2K_MEMBER(name) decltype(&::name) name = nullptr;
+  K2K_ENTRIES(K2K_MEMBER)
+#undef K2K_MEMBER
+  void* library = nullptr;
+};
+
+const Api& api() {
+  static const Api loaded = [] {
+    Api all;
+    all.library = ::dlopen(EMULATED_CUDA_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    EXPECT_NE(all.library, nullptr) << ::dlerror();
+#define K2K_FIND(name) all.name = reinterpret_cast<decltype(all.name)>(::dlsym(all.library, #name));
+    K2K_ENTRIES(K2K_FIND)
+#undef K2K_FIND
+    return all;
+  }();
+  return loaded;
+}
+
+constexpr const char* ptx_text = R"(
+.version 9.0
+.target sm_90
+.address_size 64
+.global .align 4 .u32 answer = 42;
+.extern .shared .align 4 .b8 room[];
+.visible .entry add(.param .u64 words, .param .u32 amount) {
+  .reg .b64 %l<4>; .reg .b32 %r<4>;
+  ld.param.u64 %l0, [words]; ld.param.u32 %r0, [amount];
+  mov.u32 %r1, %tid.x; mul.wide.u32 %l1, %r1, 4; add.u64 %l0, %l0, %l1;
+  ld.global.u32 %r2, [%l0]; add.u32 %r2, %r2, %r0; st.global.u32 [%l0], %r2; ret;
+}
+.visible .entry forever(.param .u64 words) { A: nanosleep.u32 1000; bra A; }
+.visible .entry wait_for(.param .u64 words) {
+  .reg .pred %p; .reg .b64 %l; .reg .b32 %r;
+  ld.param.u64 %l, [words];
+A: ld.acquire.sys.u32 %r, [%l]; nanosleep.u32 500; setp.eq.u32 %p, %r, 0; @%p bra A;
+  st.release.sys.u32 [%l+4], %r; ret;
+}
+.visible .entry small() .maxntid 64, 1, 1 { ret; }
+)";
+
+class EmulatedDriver : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(api().cuInit(0), success);
+    ASSERT_EQ(api().cuCtxCreate_v2(&context_, 0, 0), success);
+    ASSERT_EQ(api().cuModuleLoadData(&module_, ptx_text), success);
+  }
+  void TearDown() override {
+    EXPECT_EQ(api().cuCtxDestroy_v2(context_), success);
+    api().cuCtxSetCurrent(nullptr);
+  }
+
+  CUfunction function(const char* name) {
+    CUfunction found = nullptr;
+    EXPECT_EQ(api().cuModuleGetFunction(&found, module_, name), success) << name;
+    return found;
+  }
+  CUdeviceptr memory(std::size_t bytes) {
+    CUdeviceptr address = 0;
+    EXPECT_EQ(api().cuMemAlloc_v2(&address, bytes), success);
+    return address;
+  }
+  CUresult launch(const char* name, CUdeviceptr words, unsigned threads = 1,
+                  CUstream stream = nullptr, unsigned shared = 0) {
+    std::uint32_t amount = 5;
+    void* parameters[] = {&words, &amount};
+    return api().cuLaunchKernel(function(name), 1, 1, 1, threads, 1, 1, shared, stream, parameters,
+                                nullptr);
+  }
+
+  CUcontext context_ = nullptr;
+  CUmodule module_ = nullptr;
+};
+
+CUresult load_text(const std::string& text) {
+  CUmodule module = nullptr;
+  return api().cuModuleLoadData(&module, text.c_str());
+}
+
+TEST_F(EmulatedDriver, runs_a_kernel_in_the_order_of_its_stream) {
+  const CUdeviceptr words = memory(256);
+  CUstream stream = nullptr;
+  ASSERT_EQ(api().cuStreamCreate(&stream, 1), success);
+  EXPECT_EQ(api().cuMemsetD8Async(words, 1, 256, stream), success);
+  EXPECT_EQ(launch("add", words, 64, stream), success);
+  EXPECT_EQ(launch("add", words, 32, stream), success);
+  std::uint32_t back[64] = {};
+  EXPECT_EQ(api().cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(back), words, 256, stream), success);
+  EXPECT_EQ(api().cuStreamSynchronize(stream), success);
+  EXPECT_EQ(back[31], 0x0101010bu);
+  EXPECT_EQ(back[32], 0x01010106u);
+  EXPECT_EQ(api().cuStreamDestroy_v2(stream), success);
+  EXPECT_EQ(api().cuStreamSynchronize(stream), invalid_handle);
+  EXPECT_EQ(api().cuMemFree_v2(words), success);
+}
+
+TEST_F(EmulatedDriver, lets_the_host_speak_with_a_running_kernel) {
+  void* host = nullptr;
+  ASSERT_EQ(api().cuMemHostAlloc(&host, 64, 3), success);
+  auto* const words = static_cast<std::atomic<std::uint32_t>*>(host);
+  CUstream stream = nullptr;
+  ASSERT_EQ(api().cuStreamCreate(&stream, 1), success);
+  ASSERT_EQ(launch("wait_for", reinterpret_cast<CUdeviceptr>(host), 1, stream), success);
+  EXPECT_EQ(api().cuStreamQuery(stream), not_ready);
+  words[0].store(9, std::memory_order_release);
+  while (words[1].load(std::memory_order_acquire) == 0) std::this_thread::yield();
+  EXPECT_EQ(words[1].load(), 9u);
+  EXPECT_EQ(api().cuStreamSynchronize(stream), success);
+  EXPECT_EQ(api().cuMemFreeHost(host), success);
+}
+
+TEST_F(EmulatedDriver, orders_the_legacy_stream_and_events) {
+  void* host = nullptr;
+  ASSERT_EQ(api().cuMemHostAlloc(&host, 64, 3), success);
+  auto* const words = static_cast<std::atomic<std::uint32_t>*>(host);
+  CUstream first = nullptr;
+  CUstream second = nullptr;
+  CUevent begun = nullptr;
+  CUevent ended = nullptr;
+  ASSERT_EQ(api().cuStreamCreate(&first, 0), success);
+  ASSERT_EQ(api().cuStreamCreate(&second, 1), success);
+  ASSERT_EQ(api().cuEventCreate(&begun, 0), success);
+  ASSERT_EQ(api().cuEventCreate(&ended, 0), success);
+  EXPECT_EQ(api().cuEventRecord(begun, first), success);
+  ASSERT_EQ(launch("wait_for", reinterpret_cast<CUdeviceptr>(host), 1, first), success);
+  EXPECT_EQ(api().cuEventRecord(ended, first), success);
+  EXPECT_EQ(api().cuEventQuery(ended), not_ready);
+  EXPECT_EQ(api().cuStreamWaitEvent(second, ended, 0), success);
+  const auto count = [](void* counter) { ++*static_cast<std::atomic<std::uint32_t>*>(counter); };
+  EXPECT_EQ(api().cuLaunchHostFunc(second, count, words + 2), success);
+  EXPECT_EQ(api().cuLaunchHostFunc(nullptr, count, words + 3), success);  // Waits for `first`.
+  EXPECT_EQ(words[2].load() + words[3].load(), 0u);
+  words[0].store(1, std::memory_order_release);
+  EXPECT_EQ(api().cuStreamSynchronize(second), success);
+  EXPECT_EQ(api().cuCtxSynchronize(), success);
+  EXPECT_EQ(words[2].load(), 1u);
+  EXPECT_EQ(words[3].load(), 1u);
+  float milliseconds = -1;
+  EXPECT_EQ(api().cuEventElapsedTime(&milliseconds, begun, ended), success);
+  EXPECT_GT(milliseconds, 0.0f);
+  EXPECT_EQ(api().cuEventDestroy_v2(begun), success);
+  EXPECT_EQ(api().cuEventDestroy_v2(begun), invalid_handle);
+}
+
+TEST_F(EmulatedDriver, answers_for_images_that_it_does_not_take) {
+  const std::string good(ptx_text);
+  EXPECT_EQ(load_text(good.substr(0, good.size() / 2)), invalid_ptx);
+  EXPECT_EQ(load_text(".version 9.9\n.target sm_90\n"), unsupported_ptx_version);
+  EXPECT_EQ(load_text(".version 9.0\n.target sm_120\n"), no_binary_for_gpu);
+  EXPECT_EQ(load_text(".version 9.0\n.target sm_90\n.entry k() { frobnicate.u32 1; ret; }"),
+            invalid_ptx);
+  EXPECT_EQ(load_text("\x7f"
+                      "ELF and so on"),
+            no_binary_for_gpu);
+  EXPECT_EQ(load_text("hello"), invalid_image);
+  EXPECT_EQ(load_text("h"), invalid_image);
+  CUmodule module = nullptr;
+  EXPECT_EQ(api().cuModuleLoadData(&module, nullptr), invalid_value);
+  // A fat binary whose entry is longer than itself.
+  const std::uint64_t broken[] = {
+      0x00100001ba55ed50, 64, 0x0000005001010001, 1000, 0, 0, 0, 0, 0, 0};
+  EXPECT_EQ(api().cuModuleLoadData(&module, broken), invalid_image);
+  CUfunction missing = nullptr;
+  EXPECT_EQ(api().cuModuleGetFunction(&missing, module_, "nothing"), not_found);
+}
+
+// A fat binary with one entry of PTX for `architecture`.
+std::string fat_binary(const std::string& content, std::uint64_t plain_bytes, std::uint64_t flags,
+                       std::uint32_t architecture = 90) {
+  std::string all;
+  const auto add = [&](std::uint64_t value, int bytes) {
+    for (int at = 0; at < bytes; ++at) all += static_cast<char>(value >> (8 * at));
+  };
+  const std::size_t padded = (content.size() + 7) / 8 * 8;
+  add(0xba55ed50, 4), add(1, 2), add(16, 2), add(64 + padded, 8);
+  add(1, 2), add(0x101, 2), add(64, 4), add(padded, 8), add(content.size(), 4), add(0, 4);
+  add(0, 2), add(9, 2), add(architecture, 4), add(0, 8), add(flags, 8), add(0, 8);
+  add(plain_bytes, 8);
+  return all + content + std::string(padded - content.size(), '\0');
+}
+
+TEST_F(EmulatedDriver, takes_the_ptx_of_a_fat_binary) {
+  const std::string text(ptx_text);
+  CUmodule module = nullptr;
+  EXPECT_EQ(api().cuModuleLoadData(&module, fat_binary(text, text.size(), 0).data()), success);
+  EXPECT_EQ(api().cuModuleLoadData(&module, fat_binary(text, text.size(), 0, 120).data()),
+            no_binary_for_gpu);
+  EXPECT_EQ(api().cuModuleLoadData(&module, fat_binary("damaged", text.size(), 0x8000).data()),
+            invalid_image);
+  using Compress = std::size_t (*)(void*, std::size_t, const void*, std::size_t, int);
+  void* const library = ::dlopen("libzstd.so.1", RTLD_NOW);
+  if (library == nullptr) GTEST_SKIP() << "there is no libzstd.so.1 here";
+  const auto compress = reinterpret_cast<Compress>(::dlsym(library, "ZSTD_compress"));
+  std::string packed(text.size() + 1000, '\0');
+  packed.resize(compress(packed.data(), packed.size(), text.data(), text.size(), 3));
+  EXPECT_EQ(api().cuModuleLoadData(&module, fat_binary(packed, text.size(), 0x8000).data()),
+            success);
+  // The wrapper that nvcc's host code passes.
+  const std::string fat = fat_binary(packed, text.size(), 0x8000);
+  const struct {
+    std::uint32_t magic, version;
+    const void* data;
+    const void* more;
+  } wrapper{0x466243b1, 1, fat.data(), nullptr};
+  EXPECT_EQ(api().cuModuleLoadData(&module, &wrapper), success);
+}
+
+TEST_F(EmulatedDriver, refuses_launches_that_do_not_fit) {
+  const CUdeviceptr words = memory(8192);
+  EXPECT_EQ(launch("add", words, 1025), invalid_value);
+  EXPECT_EQ(launch("add", words, 0), invalid_value);
+  EXPECT_EQ(launch("small", words, 65), invalid_value);
+  EXPECT_EQ(launch("small", words, 64), success);
+  EXPECT_EQ(launch("add", words, 1, nullptr, 48 * 1024), success);
+  EXPECT_EQ(launch("add", words, 1, nullptr, 48 * 1024 + 1), invalid_value);
+  constexpr int dynamic_shared = 8;
+  EXPECT_EQ(api().cuFuncSetAttribute(function("add"), dynamic_shared, 300 * 1024), invalid_value);
+  EXPECT_EQ(api().cuFuncSetAttribute(function("add"), dynamic_shared, 200 * 1024), success);
+  EXPECT_EQ(launch("add", words, 1, nullptr, 200 * 1024), success);
+  EXPECT_EQ(launch("add", words, 1, nullptr, 227 * 1024), invalid_value);
+  std::uint32_t amount = 1;
+  CUdeviceptr address = words;
+  void* parameters[] = {&address, &amount};
+  EXPECT_EQ(api().cuLaunchKernel(function("add"), 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr),
+            invalid_value);
+  EXPECT_EQ(
+      api().cuLaunchKernel(function("add"), 0, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr),
+      invalid_value);
+  EXPECT_EQ(api().cuLaunchCooperativeKernel(function("add"), 100'000, 1, 1, 1024, 1, 1, 0, nullptr,
+                                            parameters),
+            cooperative_launch_too_large);
+  CUlaunchConfig config{};
+  CUlaunchAttribute cluster{};
+  cluster.id = 4;
+  cluster.value.words[0] = 2;
+  cluster.value.words[1] = cluster.value.words[2] = 1;
+  std::fill_n(config.blocks, 3, 1u);
+  std::fill_n(config.threads, 3, 1u);
+  config.attributes = &cluster;
+  config.attribute_count = 1;
+  EXPECT_EQ(api().cuLaunchKernelEx(&config, function("add"), parameters, nullptr), not_supported);
+  cluster.value.words[0] = 1;
+  EXPECT_EQ(api().cuLaunchKernelEx(&config, function("add"), parameters, nullptr), success);
+  // One buffer instead of pointers.
+  struct {
+    CUdeviceptr words;
+    std::uint32_t amount;
+    std::uint32_t unused;
+  } packed{words, 3, 0};
+  std::size_t bytes = 12;
+  void* extra[] = {reinterpret_cast<void*>(1), &packed, reinterpret_cast<void*>(2), &bytes,
+                   nullptr};
+  EXPECT_EQ(api().cuLaunchKernel(function("add"), 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, extra),
+            success);
+  EXPECT_EQ(api().cuCtxSynchronize(), success);
+}
+
+TEST_F(EmulatedDriver, keeps_the_fault_of_a_kernel_until_the_context_ends) {
+  EXPECT_EQ(launch("add", 0), success);
+  EXPECT_EQ(api().cuCtxSynchronize(), illegal_address);
+  CUdeviceptr address = 0;
+  EXPECT_EQ(api().cuMemAlloc_v2(&address, 8), illegal_address);
+  CUfunction found = nullptr;
+  EXPECT_EQ(api().cuModuleGetFunction(&found, module_, "add"), illegal_address);
+  EXPECT_EQ(api().cuCtxDestroy_v2(context_), success);
+  ASSERT_EQ(api().cuCtxCreate_v2(&context_, 0, 0), success);
+  EXPECT_EQ(api().cuMemAlloc_v2(&address, 8), success);
+}
+
+TEST_F(EmulatedDriver, finds_kernels_that_use_memory_after_its_end) {
+  const CUdeviceptr words = memory(64);
+  EXPECT_EQ(api().cuMemFree_v2(words), success);
+  EXPECT_EQ(api().cuMemFree_v2(words), invalid_value);
+  EXPECT_EQ(launch("add", words), success);
+  EXPECT_EQ(api().cuCtxSynchronize(), illegal_address);
+}
+
+TEST_F(EmulatedDriver, ends_a_kernel_that_never_ends_with_its_context) {
+  CUstream stream = nullptr;
+  ASSERT_EQ(api().cuStreamCreate(&stream, 1), success);
+  EXPECT_EQ(launch("forever", memory(8), 256, stream), success);
+  EXPECT_EQ(api().cuStreamQuery(stream), not_ready);
+  EXPECT_EQ(api().cuCtxDestroy_v2(context_), success);
+  EXPECT_EQ(api().cuStreamQuery(stream), invalid_context);
+  ASSERT_EQ(api().cuCtxCreate_v2(&context_, 0, 0), success);
+}
+
+TEST_F(EmulatedDriver, knows_the_memory_that_it_gave) {
+  std::size_t unused = 0;
+  std::size_t total = 0;
+  EXPECT_EQ(api().cuMemGetInfo_v2(&unused, &total), success);
+  CUdeviceptr address = 0;
+  EXPECT_EQ(api().cuMemAlloc_v2(&address, total + 1), out_of_memory);
+  EXPECT_EQ(api().cuMemAlloc_v2(&address, 0), invalid_value);
+  address = memory(100);
+  unsigned type = 0;
+  EXPECT_EQ(api().cuPointerGetAttribute(&type, 2, address + 99), success);
+  EXPECT_EQ(type, 2u);
+  EXPECT_EQ(api().cuPointerGetAttribute(&type, 2, address + 100), invalid_value);
+  int local = 0;
+  EXPECT_EQ(api().cuPointerGetAttribute(&type, 2, reinterpret_cast<CUdeviceptr>(&local)),
+            invalid_value);
+  std::vector<char> host(4096);
+  EXPECT_EQ(api().cuMemHostRegister_v2(host.data(), host.size(), 0), success);
+  EXPECT_EQ(api().cuMemHostRegister_v2(host.data() + 100, 8, 0), 712);
+  EXPECT_EQ(api().cuMemHostUnregister(host.data()), success);
+  EXPECT_EQ(api().cuMemHostUnregister(host.data()), 713);
+  char text[200] = {};
+  EXPECT_EQ(api().cuMemcpy(reinterpret_cast<CUdeviceptr>(text), address, 101), invalid_value);
+  EXPECT_EQ(api().cuMemcpy(reinterpret_cast<CUdeviceptr>(text), 0, 4), invalid_value);
+  CUdeviceptr global = 0;
+  std::size_t bytes = 0;
+  EXPECT_EQ(api().cuModuleGetGlobal_v2(&global, &bytes, module_, "answer"), success);
+  std::uint32_t value = 0;
+  EXPECT_EQ(api().cuMemcpy(reinterpret_cast<CUdeviceptr>(&value), global, 4), success);
+  EXPECT_EQ(value, 42u);
+  EXPECT_EQ(bytes, 4u);
+  EXPECT_EQ(api().cuModuleUnload(module_), success);
+  EXPECT_EQ(api().cuModuleUnload(module_), invalid_handle);
+}
+
+TEST_F(EmulatedDriver, finds_entry_points_by_version_and_counts_what_is_missing) {
+  void* address = nullptr;
+  int status = -1;
+  EXPECT_EQ(api().cuGetProcAddress_v2("cuMemAlloc", &address, 13000, 0, &status), success);
+  EXPECT_EQ(address, reinterpret_cast<void*>(api().cuMemAlloc_v2));
+  EXPECT_EQ(status, 0);
+  // Programs of CUDA 2 mean another function, which is not supported.
+  EXPECT_EQ(api().cuGetProcAddress_v2("cuMemAlloc", &address, 2000, 0, &status), success);
+  EXPECT_NE(address, reinterpret_cast<void*>(api().cuMemAlloc_v2));
+  EXPECT_EQ(api().cuGetProcAddress_v2("cuNothing", &address, 13000, 0, &status), not_found);
+  EXPECT_EQ(status, 1);
+  EXPECT_EQ(api().cuGetProcAddress_v2("cuGraphCreate", &address, 13000, 0, nullptr), success);
+  const auto create = reinterpret_cast<CUresult (*)(void*, unsigned)>(address);
+  EXPECT_EQ(create(nullptr, 0), not_supported);
+  int value = 0;
+  EXPECT_EQ(api().cuDeviceGetAttribute(&value, 75, 0), success);
+  EXPECT_EQ(value, 9);
+  EXPECT_EQ(api().cuDeviceGetAttribute(&value, 75, 1), invalid_device);
+  const char* name = nullptr;
+  EXPECT_EQ(api().cuGetErrorName(700, &name), success);
+  EXPECT_STREQ(name, "CUDA_ERROR_ILLEGAL_ADDRESS");
+  EXPECT_EQ(api().cuGetErrorName(12345, &name), invalid_value);
+}
+
+TEST_F(EmulatedDriver, is_not_initialised_in_a_forked_child) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    int count = 0;
+    const bool refused =
+        api().cuDeviceGetCount(&count) == not_initialized && api().cuInit(0) == not_initialized;
+    ::_exit(refused ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(EmulatedDriver, shares_its_primary_context) {
+  CUcontext first = nullptr;
+  CUcontext second = nullptr;
+  EXPECT_EQ(api().cuDevicePrimaryCtxRetain(&first, 0), success);
+  EXPECT_EQ(api().cuDevicePrimaryCtxRetain(&second, 0), success);
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(api().cuDevicePrimaryCtxRelease_v2(0), success);
+  EXPECT_EQ(api().cuCtxSetCurrent(first), success);
+  EXPECT_EQ(api().cuCtxSynchronize(), success);
+  EXPECT_EQ(api().cuDevicePrimaryCtxRelease_v2(0), success);
+  EXPECT_EQ(api().cuCtxSynchronize(), context_is_destroyed);
+  EXPECT_EQ(api().cuDevicePrimaryCtxRelease_v2(0), invalid_context);
+  EXPECT_EQ(api().cuCtxSetCurrent(context_), success);
+}
+
+}  // namespace
+
+}  // namespace k2k::emulator::driver
