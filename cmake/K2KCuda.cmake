@@ -41,4 +41,8 @@ function(k2k_add_cuda_sources target)
   endforeach()
   target_include_directories(${target} PRIVATE "${k2k_SOURCE_DIR}")
   add_dependencies(gpu_programs ${target})
+  if(K2K_CUDA_EMULATED)
+    # Of the run-time library, ours (emulator/cuda): NVIDIA's takes no driver but NVIDIA's.
+    target_link_libraries(${target} PRIVATE emulator_cudart)
+  endif()
 endfunction()

@@ -17,6 +17,7 @@ from devtool.tree import BUILD, ROOT
 
 ERROR_LINES_MAX = 60
 CUDA_PRESET = "cuda"
+TOOLKIT_PRESETS = (CUDA_PRESET, "emulated-cuda")
 COMPILER_COMMAND = re.compile(r"(: && )?(/\S*/)?(cmake -E env|ccache|cc|c\+\+|g\+\+) ")
 PROGRESS = re.compile(r"^(\[\d+/\d+\]) (.*)")
 
@@ -35,8 +36,8 @@ def configure(preset: str, packages: tuple[Package, ...] = BUILD_PACKAGES) -> No
     BPF. Ninja sees the other reasons."""
     if preset not in presets():
         raise Refused(f"there is no preset {preset}; choose from: {', '.join(presets())}", 2)
-    need_packages(packages)
-    if preset == CUDA_PRESET:
+    need_packages(BUILD_PACKAGES)
+    if preset in TOOLKIT_PRESETS:
         need_cuda_toolkit()
     wanted = hashlib.sha256((ROOT / "CMakePresets.json").read_bytes()).hexdigest()
     wanted += f" {shutil.which(BPF_PACKAGES[0].command) or 'without BPF'}"

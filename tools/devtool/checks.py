@@ -16,6 +16,7 @@ from devtool.console import Refused, Status, duration, say
 from devtool.cuda_check import check_cuda
 from devtool.docs import build_site
 from devtool.doors import Tree, wrong_doors
+from devtool.emulated_check import check_emulated_cuda
 from devtool.environment import CHECK_PACKAGES, need_packages, need_python_tools
 from devtool.guest_checks import check_kernel_6_1, check_peer_to_peer
 from devtool.hip_check import check_hip
@@ -197,6 +198,11 @@ def cuda() -> Outcome:
     return Outcome(problems, note)
 
 
+def emulated_cuda() -> Outcome:
+    problems, note = check_emulated_cuda()
+    return Outcome(problems, note)
+
+
 def hip() -> Outcome:
     problems, note = check_hip()
     return Outcome(problems, note)
@@ -291,6 +297,13 @@ STEPS = (
     Step("tsan", "build and tests with ThreadSanitizer", tests("tsan")),
     # By name: the first time 600 MB are downloaded.
     Step("cuda", "build for CUDA, no system-scope RMW, registers, NVRTC (by name)", cuda, False),
+    # By name, as it needs the same toolkit.
+    Step(
+        "emulated-cuda",
+        "our kernels' PTX runs on a CUDA driver on the CPU (by name)",
+        emulated_cuda,
+        False,
+    ),
     # By name: its kernel is of another suite than the host's.
     Step("peer-to-peer", "P2PDMA between NVMe controllers in QEMU (by name)", peer_to_peer, False),
     Step("hip", "kernels compile for gfx90a: compiled, never run (by name)", hip, False),

@@ -1,0 +1,116 @@
+"""./dev check --only emulated-cuda: our GPU code runs, on a CUDA driver that is a CPU program.
+
+emulator/cuda executes the PTX that nvcc makes of our kernels (docs/design/emulator.md says what
+that proves). Needs the toolkit, not a GPU.
+
+1. The portable conformance suite: once in turn, and once for each seed of a random order of lanes.
+2. The examples for a GPU, and the benchmark's list of capabilities.
+3. `k2k doctor` with the backend cuda, and `k2k grep` beside GNU grep.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from devtool import build
+from devtool.console import Status
+from devtool.process import Command, run
+from devtool.tree import ROOT
+
+PRESET = "emulated-cuda"
+SEEDS = (1, 2, 3)
+LIMIT_S = 120
+TARGETS = ("gpu_programs", "emulator_test")
+# A driver that waits for a kernel for ever would make the step wait: each launch has an end.
+LIMITED = {"EMULATED_CUDA_LAUNCH_LIMIT_MS": "60000", "K2K_CONFIG": "/dev/null"}
+EXAMPLES = (
+    "01_read_a_file",
+    "02_groups_and_order",
+    "03_not_waiting",
+    "04_udp_echo",
+    "06_all_reduce",
+)
+WORDS = ("needle", "thread")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One program that has to succeed, and words that its output has to hold."""
+
+    title: str
+    command: Command
+    env: dict[str, str] = field(default_factory=dict)
+    says: str = ""
+
+
+def check_emulated_cuda() -> tuple[list[str], str]:
+    """Returns the problems found and a note for the table of steps."""
+    build.build(PRESET, TARGETS)
+    folder = build.folder(PRESET)
+    problems = []
+    count = 0
+    with Status("on the emulated driver") as status:
+        for one in runs(folder):
+            status.update(one.title)
+            problems += problems_of(one)
+            count += 1
+        status.update("k2k grep")
+        problems += grep_differs(folder)
+    return problems, f"{count} programs on the emulated driver, {len(SEEDS)} seeds; no GPU was used"
+
+
+def runs(folder: Path) -> Iterator[Run]:
+    yield Run("tests of the emulator", [folder / "emulator/cuda/emulator_test"])
+    suite = folder / "tests/conformance/conformance_gpu_test"
+    yield Run("conformance", [suite], says="[  PASSED  ]")
+    for seed in SEEDS:
+        env = {"EMULATED_CUDA_SEED": str(seed)}
+        yield Run(f"conformance, seed {seed}", [suite], env, says="[  PASSED  ]")
+    for name in EXAMPLES:
+        yield Run(name, [folder / f"examples/{name}_cuda"])
+    yield Run(
+        "capabilities",
+        [folder / "bench/gpu/device_bench_cuda", "capabilities"],
+        says="emulated",
+    )
+    yield Run("k2k doctor", [folder / "cli/k2k", "doctor"], {"K2K_BACKEND": "cuda"})
+
+
+def problems_of(one: Run) -> list[str]:
+    command = ["timeout", str(LIMIT_S), *one.command]
+    done = run(command, env={**LIMITED, "K2K_SOURCE_DIR": str(ROOT), **one.env})
+    if done.returncode == 0 and one.says in done.stdout:
+        return []
+    why = f"exit {done.returncode}" if done.returncode else f"it does not say '{one.says}'"
+    return [f"{one.title} on the emulated driver: {why}\n{tail_of(done.stdout)}"]
+
+
+def tail_of(text: str, lines: int = 30) -> str:
+    return "\n".join(text.replace(f"{ROOT}/", "").splitlines()[-lines:])
+
+
+def grep_differs(folder: Path) -> list[str]:
+    """Both granularities of k2k grep name the files that GNU grep names."""
+    problems = []
+    with tempfile.TemporaryDirectory() as place:
+        words = Path(place) / "words"
+        words.write_text("\n".join(WORDS) + "\n")
+        tree = ROOT / "apps"
+        gnu = run(["grep", "-r", "-F", "-l", "-f", words, tree], env={"LC_ALL": "C"})
+        wanted = sorted(gnu.stdout.splitlines())
+        for how in ("work-item", "work-group"):
+            ours = run(
+                [
+                    *("timeout", str(LIMIT_S), folder / "cli/k2k", "grep", "-F", "-l"),
+                    *("-f", words, "--granularity", how, tree),
+                ],
+                env={**LIMITED, "K2K_BACKEND": "cuda"},
+            )
+            found = sorted(line for line in ours.stdout.splitlines() if line.startswith("/"))
+            if ours.returncode != 0 or found != wanted or not wanted:
+                problems.append(
+                    f"k2k grep by {how} names {len(found)} files, GNU grep {len(wanted)}\n"
+                    + tail_of(ours.stdout)
+                )
+    return problems
