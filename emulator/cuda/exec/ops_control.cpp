@@ -41,7 +41,8 @@ void copy_in(const Lane& lane, const Source& from, std::byte* to, std::uint64_t 
 
 // op.more: the returns, then the arguments; flags: how many returns.
 void enter_function(Lane& lane, const Op& op, const Code& callee) {
-  const std::uint64_t bytes = (callee.parameter_bytes + 15) / 16 * 16;
+  // With room for the way back, so that a recursion without variables has an end, too.
+  const std::uint64_t bytes = (callee.parameter_bytes + 15) / 16 * 16 + 16;
   if (bytes + callee.frame_bytes > static_cast<std::uint64_t>(lane.local_end - lane.local_top)) {
     lane.fail(Fault::stack_overflow, "the stack of " + std::to_string(lane.local_end - lane.local) +
                                          " bytes is too small for " + callee.name);

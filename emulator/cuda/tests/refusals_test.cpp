@@ -167,6 +167,8 @@ TEST(EmulatedFaults, of_kernels_that_end_themselves_or_never) {
       ".func f() { .local .align 8 .b8 own[4096]; call f; ret; }\n"
       ".visible .entry k() { call f; ret; }\n");
   expect_fault(deep.run("k", {}, {}), Fault::stack_overflow, "is too small for f");
+  Kernels bare(".func f() { call f; ret; }\n.visible .entry k() { call f; ret; }\n");
+  expect_fault(bare.run("k", {}, {}), Fault::stack_overflow, "is too small for f");
 }
 
 }  // namespace
