@@ -255,7 +255,7 @@ K2K_HD constexpr Extent extent_of_request(std::uint64_t request) {
   return {Kind::opaque, 0, has_direction ? bytes : std::uint16_t{0}};
 }
 
-// What the argument `index` is, by the commands [first, first + count) of its call.
+// The meaning of the argument `index`, by the commands [first, first + count) of its call.
 K2K_HD constexpr Extent extent_by(const Command* first, int count, std::uint16_t number, int index,
                                   const std::uint64_t* words) {
   for (int at = 0; at < count; ++at) {

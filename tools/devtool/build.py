@@ -36,7 +36,7 @@ def configure(preset: str, packages: tuple[Package, ...] = BUILD_PACKAGES) -> No
     BPF. Ninja sees the other reasons."""
     if preset not in presets():
         raise Refused(f"there is no preset {preset}; choose from: {', '.join(presets())}", 2)
-    need_packages(BUILD_PACKAGES)
+    need_packages(packages)
     if preset in TOOLKIT_PRESETS:
         need_cuda_toolkit()
     wanted = hashlib.sha256((ROOT / "CMakePresets.json").read_bytes()).hexdigest()
