@@ -211,6 +211,42 @@ TEST_P(Waits, for_a_thousand_words_need_no_threads) {
   expect_threads_below(runtime, 16);
 }
 
+TEST_P(Waits, that_are_detached_outlast_their_launch) {
+  Runtime runtime = start_for_thousand();
+  std::vector<std::uint32_t> words(thousand);
+  const FullListener listener(AF_UNIX);
+  std::vector<int> sockets(thousand / 2);
+  for (int& socket : sockets) socket = listener.stream();
+  launch(runtime, 8, thousand / 8, [&] {
+    const auto rank = k2k::global_rank();
+    if (rank % 2 == 0) {
+      k2k::connect(k2k::work_item, k2k::detached, sockets[rank / 2], listener.address(),
+                   listener.address_bytes());
+    } else {
+      k2k::syscall(k2k::work_item, k2k::detached, SYS_futex, &words[rank], FUTEX_WAIT_PRIVATE, 0,
+                   nullptr, nullptr, 0);
+    }
+  });
+  wait_until_in_flight(runtime, thousand);
+  EXPECT_EQ(runtime.stats().in_flight, thousand) << "the launch has ended, no call has";
+  EXPECT_EQ(::listen(listener.socket, static_cast<int>(2 * thousand)), 0);
+  ::close(::accept(listener.socket, nullptr, nullptr));
+  std::atomic<bool> over{false};
+  std::thread waker([&] {
+    while (!over) {
+      for (std::uint32_t& word : words) {
+        ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+      }
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  const auto failed = runtime.drain();
+  over = true;
+  waker.join();
+  EXPECT_TRUE(failed.ok() && failed.value().empty());
+  for (const int socket : sockets) ::close(socket);
+}
+
 TEST_P(Waits, that_nobody_ends_do_not_delay_the_end_of_the_runtime) {
   std::vector<std::uint32_t> words(thousand);
   const FullListener listener(AF_INET);
