@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from psylang.model import compound, conditions
+from psylang.pnl.plain import TRIAL
 from psylang.pnl.reading import kind_of
 from psylang.pnl.refusals import RefusedError
 from psylang.pnl.tables import converter, converts
 
 Node = Callable[[Any], str]  # The name of a component of the composition.
-TRIAL = "ENVIRONMENT_STATE_UPDATE"
 
 
 def condition_of(condition: Any, node: Node) -> conditions.Condition:

@@ -19,6 +19,7 @@ from psylang.pnl.control import search_of
 from psylang.pnl.environment import psyneulink
 from psylang.pnl.mechanisms import Converted, combined, converted, port_named
 from psylang.pnl.nesting import Nesting, afferents_of, members_of
+from psylang.pnl.plain import plain_matrix, plain_parameters, same_in, trials_of
 from psylang.pnl.ports import PortsFunction
 from psylang.pnl.reading import At, Names, Paths, identifier, kind_of, only, value_of
 from psylang.pnl.refusals import NotImportedError, Refusal, RefusedError
@@ -40,7 +41,8 @@ class ImportedModel(Model):
     """A model that was made from a composition; it may be changed like any other.
 
     entries: its inputs. results: the outputs that PsyNeuLink lists in the results of a trial, in
-    its order. nodes: maps PsyNeuLink's names to the model's names.
+    its order. nodes: maps PsyNeuLink's names to the model's names. trials_most: where the
+    composition ends a run after a number of trials, that number.
     """
 
     def __init__(self, name: str) -> None:
@@ -48,6 +50,7 @@ class ImportedModel(Model):
         self.entries: list[Entry] = []
         self.results: list[str] = []
         self.nodes: dict[str, str] = {}
+        self.trials_most: int | None = None
 
 
 def from_psyneulink(composition: Any, *, termination_processing: Any = None) -> ImportedModel:
@@ -105,6 +108,9 @@ class _Importer:
             if self.composition.controller is not None and self.composition.enable_controller:
                 with self.of(self.composition.controller):
                     self.made.control(search_of(self.composition, self.paths, self._name))
+        for component, name in self.paths.components():
+            with self.of(component):
+                same_in(self.composition.default_execution_id, component, name)
         if not self.refusals:
             with self.of(self.composition):
                 self._compiles()
@@ -127,6 +133,7 @@ class _Importer:
     def _node(self, node: Any) -> None:
         name = self.names.name(node)
         self._modulated(node)
+        plain_parameters(node)
         made = converted(node, name, At(name, self.paths))
         self.made.add(made.mechanism)
         self.nodes[id(node)] = made
@@ -208,10 +215,7 @@ class _Importer:
         sender = port_sent.owner
         if kind_of(projection) != "MappingProjection":
             raise RefusedError(f"{projection.name} is a {kind_of(projection)}", "MappingProjection")
-        if kind_of(projection.function) not in ("MatrixTransform", "LinearMatrix", "Identity"):
-            raise RefusedError(
-                f"{projection.name} computes {kind_of(projection.function)}", "nearest: a matrix"
-            )
+        plain_matrix(projection)
         if any(value_of(projection, one) not in (None, 1) for one in ("weight", "exponent")):
             raise RefusedError(f"{projection.name} has a weight or exponent", "leave it out")
         if any(
@@ -253,9 +257,13 @@ class _Importer:
 
     def _entry(self, node: Any, port: Any, here: str, outer: Any) -> None:
         """outer: the port of the outermost composition's node that receives the input."""
-        top = self.nesting.top(node)
-        ports = (top.input_CIM if isinstance(top, self.pnl.Composition) else top).input_ports
-        external = [one for one in ports if one in self.composition.input_CIM_ports]
+        top = outer.owner if outer.owner in self.composition.nodes else self.nesting.top(node)
+        if outer not in self._entries(top):
+            raise RefusedError(
+                f"{port.name} shadows the input of {outer.owner.name}, which is nested",
+                "a projection to it",
+            )
+        external = self._entries(top)
         base = self.names.name(node)
         if outer is port:
             several = len(external) > 1
@@ -267,6 +275,11 @@ class _Importer:
         self.made.input(name, base, here, default=default)
         row = tuple(np.ravel(default).tolist())
         self.made.entries.append(Entry(top.name, outer.name, external.index(outer), name, row))
+
+    def _entries(self, top: Any) -> list[Any]:
+        """The ports of a node of the outermost composition that receive inputs."""
+        ports = (top.input_CIM if isinstance(top, self.pnl.Composition) else top).input_ports
+        return [one for one in ports if one in self.composition.input_CIM_ports]
 
     # The scheduler.
 
@@ -285,6 +298,7 @@ class _Importer:
         scale = self.pnl.TimeScale.TRIAL
         ends = {**scheduler.termination_conds, **(termination or {})}[scale]
         with self.of(self.composition):
+            self.made.trials_most = trials_of(scheduler, termination)
             made = condition_of(ends, self._asked)
             self.nesting.ends(made, bool(explicit))
             self.made.ends(made)

@@ -14,6 +14,7 @@ from psylang.model.criteria import AtLeast, Criterion, MaxVsAverage, MaxVsNext, 
 from psylang.model.mechanism import Mechanism
 from psylang.model.noise import Normal
 from psylang.pnl.functions import integrator_of, noise_of, seed_of, transfer_function
+from psylang.pnl.plain import hands_on, plain_matrix, plain_softmax
 from psylang.pnl.ports import (
     METRICS,
     Adopted,
@@ -30,7 +31,7 @@ from psylang.pnl.reading import At, kind_of, number_of, only, value_of
 from psylang.pnl.refusals import RefusedError
 from psylang.pnl.tables import converter, converts
 
-STEPS_MAX = 10_000_000  # Limit for a DDM or LCA; PsyNeuLink has none.
+STEPS_MAX = 10_000_000  # Limit for a DDM or LCA; PsyNeuLink has none unless it is set later.
 
 
 @dataclass(frozen=True)
@@ -100,17 +101,6 @@ def port_named(outputs: Mapping[str, str], port: Any) -> str:
             "nearest: RESULT, with a ProcessingMechanism that computes it",
         )
     return outputs[port.name]
-
-
-def hands_on(port: Any, place: int = 0) -> bool:
-    """Returns whether an output port passes on a value of its mechanism unchanged."""
-    function = port.function
-    linear = kind_of(function) == "Identity" or (
-        kind_of(function) == "Linear"
-        and (number_of(function, "slope"), number_of(function, "intercept")) == (1.0, 0.0)
-    )
-    spec = port._variable_spec
-    return bool(linear and isinstance(spec, tuple) and spec[1] == place)
 
 
 # Transfer.
@@ -201,6 +191,7 @@ def _transfer_mechanism(mechanism: Any, name: str, at: At) -> Converted:
 
 def recurrent_matrix(mechanism: Any) -> Any:
     """The matrix without learning."""
+    plain_matrix(mechanism.recurrent_projection)
     return np.array(value_of(mechanism.recurrent_projection, "matrix"), dtype=np.float64)
 
 
@@ -263,13 +254,18 @@ def _lca(mechanism: Any, name: str, at: At) -> Converted:
         function=transfer_function(mechanism.function, at.part("function")),
         until=until_of(mechanism, at),
         until_finished=bool(value_of(mechanism, "execute_until_finished")),
-        max_steps=STEPS_MAX,
+        max_steps=steps_of(mechanism),
         reset=reset_of(mechanism),
         seed=seed_of(given),
         **numbers,
     )
     ports, derived = plain_ports(mechanism)
     return Converted(made, ("input",), ports, derived)
+
+
+def steps_of(mechanism: Any) -> int:
+    """The limit of a DDM or LCA."""
+    return min(int(value_of(mechanism, "max_executions_before_finished")), STEPS_MAX)
 
 
 # Decisions.
@@ -298,7 +294,7 @@ def _ddm(mechanism: Any, name: str, at: At) -> Converted:
             name,
             integrator=integrator_of(function, at.part("integrator")),
             until_finished=bool(value_of(mechanism, "execute_until_finished")),
-            max_steps=STEPS_MAX,
+            max_steps=steps_of(mechanism),
             reset=reset_of(mechanism),
             seed=seed_of(function),
             **at.numbers(function, {"non_decision_time": "non_decision_time"}),
@@ -311,10 +307,9 @@ def _ddm(mechanism: Any, name: str, at: At) -> Converted:
             "nearest: DriftDiffusionIntegrator or DriftDiffusionAnalytical",
         )
     outputs = {}
-    for place, port in enumerate(mechanism.output_ports):
+    for port in mechanism.output_ports:
         here = names.get(port.name)
-        spec = port._variable_spec
-        if here is None or not hands_on(port, spec[1] if isinstance(spec, tuple) else place):
+        if here is None or not hands_on(port, list(names).index(port.name)):
             raise RefusedError(
                 f"output port {port.name} is not imported", f"nearest: {', '.join(names)}"
             )
@@ -381,6 +376,7 @@ def _processing(mechanism: Any, name: str, at: At) -> Converted:
     else:
         transfer = transfer_function(function, at.part("function"))
     if len(sizes) > 1 and noise is None:
+        plain_softmax(function)
         made = EachPort(name, sizes=sizes, function=transfer, reset="never")
         rows = {
             port.name: f"value{k}"
@@ -411,7 +407,9 @@ def _of_ports(
 
 @_of_ports("LinearCombination", "sum or product", "weights of the ports, no exponents")
 def _combination(function: Any, count: int) -> Ported:
-    only(function, exponents=None)
+    exponents = value_of(function, "exponents")
+    if exponents is not None and not np.all(np.asarray(exponents) == 1.0):
+        only(function, exponents=None)
     product = combined(function)
     weights = value_of(function, "weights")
     if weights is not None:

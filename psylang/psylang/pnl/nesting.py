@@ -126,7 +126,7 @@ class Nesting:
             if composition is None:
                 return projection, None
             if composition is self.outer:
-                return projection, projection.receiver
+                return projection, _entered(composition, projection)
             self._is_plain(projection)
             (port,) = (
                 arriving
@@ -207,6 +207,18 @@ class Nesting:
                     "conditions",
                     "give it a condition",
                 )
+
+
+def _entered(composition: Any, projection: Any) -> Any:
+    """The port that takes the input which a projection brings; another port may shadow it."""
+    return next(
+        (
+            port
+            for port, (_, leaving) in composition.input_CIM_ports.items()
+            if leaving is projection.sender
+        ),
+        projection.receiver,
+    )
 
 
 def afferents_of(port: Any, composition: Any) -> list[Any]:

@@ -71,9 +71,15 @@ class Paths:
 
     def __init__(self) -> None:
         self._of: dict[tuple[int, str], str] = {}
+        self._components: dict[int, Any] = {}
 
     def note(self, component: Any, name: str, path: str) -> None:
         self._of[(id(component), name)] = path
+        self._components[id(component)] = component
+
+    def components(self) -> list[tuple[Any, str]]:
+        """The noted parameters: a component, and the name."""
+        return [(self._components[key], name) for key, name in self._of]
 
     def find(self, component: Any, name: str) -> str | None:
         return self._of.get((id(component), name))

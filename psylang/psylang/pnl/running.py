@@ -20,7 +20,8 @@ def run_arguments(
     """The inputs and the number of trials for Plan.run(), from those of PsyNeuLink's run().
 
     inputs: every form that PsyNeuLink accepts: a dictionary, a list, a function of the trial's
-    number, a generator. Fewer rows than trials are repeated from the first on. ModelError:
+    number, a generator. Fewer rows than trials are repeated from the first on. The run may
+    end earlier by the composition's own condition. ModelError:
     num_trials is missing for a function or a generator, or is not above 0.
     """
     try:
@@ -34,6 +35,7 @@ def run_arguments(
     trials = int(sets if num_trials is None else num_trials)
     if trials < 1:
         raise ModelError(f"num_trials is {trials}; it must be above 0")
+    trials = min(trials, model.trials_most or trials)
     if isinstance(parsed, Mapping):
         rows: Any = [{node: given[t] for node, given in parsed.items()} for t in range(sets)]
     else:

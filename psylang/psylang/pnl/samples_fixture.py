@@ -238,6 +238,16 @@ def hopfield(pnl: Any) -> tuple[Any, dict[str, Any]]:
 
 
 @imported
+def hebbian(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """A network that could learn, which run() does not."""
+    node = pnl.RecurrentTransferMechanism(
+        name="node", input_shapes=2, auto=0.3, hetero=0.2, enable_learning=True
+    )
+    inputs = [[1.0, 0.5], [0.3, -0.2], [0.7, 0.1]]
+    return pnl.Composition(nodes=[node]), {"inputs": {node: inputs}, "num_trials": 6}
+
+
+@imported
 def conflict(pnl: Any) -> tuple[Any, dict[str, Any]]:
     """Botvinick's conflict: the energy of two units that inhibit one another."""
     node = pnl.RecurrentTransferMechanism(
@@ -643,12 +653,6 @@ def reconfiguring(pnl: Any) -> tuple[Any, dict[str, Any]]:
 @refused("KWTAMechanism")
 def winners(pnl: Any) -> tuple[Any, dict[str, Any]]:
     return _single(pnl, pnl.KWTAMechanism(name="node", input_shapes=2))
-
-
-@refused("AutoAssociativeLearningMechanism is not imported")
-def hebbian(pnl: Any) -> tuple[Any, dict[str, Any]]:
-    node = pnl.RecurrentTransferMechanism(name="node", input_shapes=2, enable_learning=True)
-    return _single(pnl, node)
 
 
 @refused("OrnsteinUhlenbeckIntegrator is not imported")

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import psylang
+from psylang.pnl import arguments_fixture as arguments
 from psylang.pnl import from_psyneulink, restart, results_of, run_arguments
 from psylang.pnl.pnl_fixture import needs_psyneulink
 from psylang.pnl.samples_fixture import IMPORTED, REFUSED, Script
@@ -20,6 +21,7 @@ from psylang.pnl.tables import TABLES
 
 pytestmark = needs_psyneulink
 ALLOWED = 1e-12
+WHY = {**REFUSED, **arguments.REFUSED}
 
 
 def built(script: Script) -> tuple[Any, dict[str, Any]]:
@@ -28,7 +30,7 @@ def built(script: Script) -> tuple[Any, dict[str, Any]]:
     return script(psyneulink)
 
 
-@pytest.mark.parametrize("script", IMPORTED, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("script", [*IMPORTED, *arguments.IMPORTED], ids=lambda one: one.__name__)
 def test_a_script_gives_psyneulinks_results(script: Script) -> None:
     composition, given = built(script)
     model = from_psyneulink(composition, termination_processing=given.get("termination_processing"))
@@ -44,10 +46,10 @@ def test_a_script_gives_psyneulinks_results(script: Script) -> None:
             np.testing.assert_allclose(port, np.ravel(other), rtol=ALLOWED, atol=0)
 
 
-@pytest.mark.parametrize("script", REFUSED, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("script", [*REFUSED, *arguments.REFUSED], ids=lambda one: one.__name__)
 def test_unsupported_compositions_are_refused_before_compilation(script: Script) -> None:
     composition, given = built(script)
-    with pytest.raises(psylang.NotImportedError, match=REFUSED[script]) as caught:
+    with pytest.raises(psylang.NotImportedError, match=WHY[script]) as caught:
         from_psyneulink(composition, termination_processing=given.get("termination_processing"))
     for one in caught.value.refusals:
         assert one.component
