@@ -45,6 +45,7 @@ from psylang.model.integrators import (
     DriftDiffusion,
     InteractiveActivation,
     LeakyCompetingIntegrator,
+    OrnsteinUhlenbeck,
     SimpleIntegrator,
 )
 from psylang.model.mechanism import Mechanism, Recurrent, Transfer
@@ -99,6 +100,7 @@ __all__ = [
     "Never",
     "Normal",
     "Not",
+    "OrnsteinUhlenbeck",
     "Parameter",
     "ReLU",
     "Recurrent",

@@ -21,6 +21,7 @@ from psylang.model import (
     MaxVsNext,
     Model,
     ModelError,
+    OrnsteinUhlenbeck,
     Recurrent,
     ReLU,
     Settled,
@@ -123,6 +124,11 @@ def diffusing(before: float, x: float, z: float) -> float:
     return float(np.clip(value + 0.1, -0.75, 0.75))
 
 
+def reverting(before: float, x: float, z: float) -> float:
+    change = (-0.5) * before - (-2.0) * x
+    return float(before + change * 0.1 + np.sqrt(0.1 * 0.3) * z + 0.1)
+
+
 @pytest.mark.parametrize(
     ("integrator", "formula"),
     [
@@ -141,6 +147,7 @@ def diffusing(before: float, x: float, z: float) -> float:
             leaky,
         ),
         (DriftDiffusion(rate=2.0, noise=0.3, threshold=0.75, dt=0.1, offset=0.1), diffusing),
+        (OrnsteinUhlenbeck(rate=-2.0, decay=-0.5, noise=0.3, dt=0.1, offset=0.1), reverting),
     ],
 )
 def test_integrators_are_their_formulas(
@@ -152,6 +159,21 @@ def test_integrators_are_their_formulas(
         wanted.append(value)
     assert stepped(integrator, "exact", ()).tolist() == wanted
     np.testing.assert_allclose(stepped(integrator, "fast", (4,)), wanted, rtol=1e-13)
+
+
+@pytest.mark.parametrize("numerics", ["exact", "fast"])
+def test_one_draw_moves_all_units_of_an_ornstein_uhlenbeck_process(numerics: Any) -> None:
+    integrator = OrnsteinUhlenbeck(rate=-1.0, decay=-0.5, noise=4.0, dt=0.1)
+    program = layered(size=2, integrator=integrator, reset="never").program(numerics)
+    inputs = {"x": np.tile([1.0, 2.0], (20, 1))}
+    seeds = program.stream_seeds if numerics == "exact" else (4,)
+    rows = interpret(with_twister(program, seeds), trials=20, inputs=inputs)["y"]
+    apart, wanted = 0.0, []
+    for _ in rows:
+        apart += (-0.5 * apart + 1.0) * 0.1  # Without the noise, which cancels out.
+        wanted.append(apart)
+    np.testing.assert_allclose(rows[:, 1] - rows[:, 0], wanted, rtol=1e-12)
+    assert np.std(np.diff(rows[:, 0])) > 0.2
 
 
 def test_settled_and_at_least() -> None:

@@ -136,6 +136,27 @@ class InteractiveActivation:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class OrnsteinUhlenbeck:
+    """before + (decay * before - rate * x) * dt + sqrt(dt * noise) * z + offset, z normal and the
+    same for all units, as in PsyNeuLink, whose decay below 0 draws towards 0. noise is a variance
+    over one unit of time."""
+
+    rate: Number = number(1.0)
+    decay: Number = number(1.0)
+    noise: Number = number(0.0, least=0.0)
+    dt: Number = number(1.0, above=0.0)
+    offset: Number = number(0.0)
+    initial: Number = number(0.0)
+
+    def emit(self, at: Scope, before: Value, x: Value) -> Value:
+        build, dt = at.build, at["dt"]
+        change = build.sub(build.mul(at["decay"], before), build.mul(at["rate"], x))
+        scale = build.op("sqrt", build.mul(dt, at["noise"]))
+        push = build.mul(scale, at.draw("normal", "noise"))
+        return at.plus(build.add(build.add(before, build.mul(change, dt)), push), "offset")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class DriftDiffusion:
     """before + rate * x * dt + noise * sqrt(dt) * z + offset, z normal, kept within ±threshold
     (Ratcliff 1978, in steps). noise is a standard deviation over one unit of time.

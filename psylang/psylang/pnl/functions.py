@@ -122,6 +122,15 @@ def _interactive(function: Any, at: At) -> Any:
     return integrators.InteractiveActivation(noise=drawn, initial=numbers["rest"], **numbers)
 
 
+@converts(
+    "integrator", "OrnsteinUhlenbeckIntegrator", "OrnsteinUhlenbeck", "one draw for all units"
+)
+def _ornstein(function: Any, at: At) -> Any:
+    fields = {"rate": "rate", "decay": "decay", "noise": "noise", "dt": "time_step_size"}
+    numbers = at.numbers(function, {**fields, "offset": "offset"})
+    return integrators.OrnsteinUhlenbeck(initial=number_of(function, "initializer"), **numbers)
+
+
 @converts("integrator", "DriftDiffusionIntegrator", "DriftDiffusion", "in a DDM")
 def _drift(function: Any, at: At) -> Any:
     fields = {
@@ -138,6 +147,11 @@ def _drift(function: Any, at: At) -> Any:
 def integrator_of(function: Any, at: At) -> Any:
     """The integrator of an integrator_function."""
     return converter("integrator", kind_of(function))(function, at)
+
+
+def drawing(function: Any) -> Any:
+    """What draws for an integrator: itself, or its noise."""
+    return function if hasattr(function.parameters, "seed") else value_of(function, "noise")
 
 
 # Noise.

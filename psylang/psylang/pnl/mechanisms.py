@@ -13,7 +13,7 @@ from psylang.model import DDM, LCA, DDMAnalytical, Linear, Recurrent, Transfer
 from psylang.model.criteria import AtLeast, Criterion, MaxVsAverage, MaxVsNext, Settled
 from psylang.model.mechanism import Mechanism
 from psylang.model.noise import Normal
-from psylang.pnl.functions import integrator_of, noise_of, seed_of, transfer_function
+from psylang.pnl.functions import drawing, integrator_of, noise_of, seed_of, transfer_function
 from psylang.pnl.plain import hands_on, plain_matrix, plain_softmax
 from psylang.pnl.ports import (
     METRICS,
@@ -144,7 +144,7 @@ def _transfer(mechanism: Any, name: str, at: At, recurrent: Recurrent | None) ->
     if integrates:
         inner = mechanism.integrator_function
         integrator = integrator_of(inner, at.part("integrator"))
-        seed = seed_of(value_of(inner, "noise"))
+        seed = seed_of(drawing(inner))
     else:
         given = value_of(mechanism, "noise")
         noise, constant = noise_of(given, at.part("noise"))
@@ -343,7 +343,7 @@ def _integrator_mechanism(mechanism: Any, name: str, at: At) -> Converted:
         function=Linear(),
         integrator=integrator_of(function, at.part("integrator")),
         reset=reset_of(mechanism),
-        seed=seed_of(value_of(function, "noise")),
+        seed=seed_of(drawing(function)),
     )
     ports, derived = plain_ports(mechanism)
     return Converted(made, ("input",), ports, derived)

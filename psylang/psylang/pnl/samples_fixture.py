@@ -528,6 +528,22 @@ def interactive_activation(pnl: Any) -> tuple[Any, dict[str, Any]]:
 
 
 @imported
+def mean_reverting(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """Uhlenbeck and Ornstein 1930: one draw moves all units."""
+    function = pnl.OrnsteinUhlenbeckIntegrator(
+        rate=-0.4,
+        decay=-0.5,
+        noise=0.3,
+        time_step_size=0.1,
+        offset=0.01,
+        initializer=[[0.2, -0.1]],
+        seed=61,
+    )
+    node = pnl.IntegratorMechanism(name="node", input_shapes=2, function=function)
+    return pnl.Composition(nodes=[node]), {"inputs": {node: [[1.0, 2.0]]}, "num_trials": 9}
+
+
+@imported
 def bell(pnl: Any) -> tuple[Any, dict[str, Any]]:
     function = pnl.Gaussian(standard_deviation=0.7, bias=0.2, scale=1.5, offset=0.1)
     node = pnl.ProcessingMechanism(name="node", input_shapes=2, function=function)
@@ -653,12 +669,6 @@ def reconfiguring(pnl: Any) -> tuple[Any, dict[str, Any]]:
 @refused("KWTAMechanism")
 def winners(pnl: Any) -> tuple[Any, dict[str, Any]]:
     return _single(pnl, pnl.KWTAMechanism(name="node", input_shapes=2))
-
-
-@refused("OrnsteinUhlenbeckIntegrator is not imported")
-def mean_reverting(pnl: Any) -> tuple[Any, dict[str, Any]]:
-    function = pnl.OrnsteinUhlenbeckIntegrator(decay=0.5)
-    return _single(pnl, pnl.IntegratorMechanism(name="node", input_shapes=2, function=function))
 
 
 @refused("FitzHughNagumoIntegrator is not imported")

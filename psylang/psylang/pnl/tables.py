@@ -58,7 +58,6 @@ REFUSED: dict[Kind, dict[str, str]] = {
         "DriftOnASphereIntegrator": "DriftDiffusionIntegrator, in a DDM",
         "DualAdaptiveIntegrator": "AdaptiveIntegrator",
         "FitzHughNagumoIntegrator": "LeakyCompetingIntegrator",
-        "OrnsteinUhlenbeckIntegrator": "LeakyCompetingIntegrator with NormalDist noise",
     },
     "noise": {"UniformToNormalDist": "NormalDist"},
     "port function": {},
