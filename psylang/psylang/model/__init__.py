@@ -38,7 +38,16 @@ from psylang.model.decision import DDM, LCA
 from psylang.model.diffusion import Angle, Diffusion, WeibullCollapse
 from psylang.model.errors import ModelError
 from psylang.model.function import Function, function
-from psylang.model.functions import Exponential, Gaussian, Linear, Logistic, ReLU, SoftMax, Tanh
+from psylang.model.functions import (
+    Exponential,
+    Gaussian,
+    Linear,
+    Logistic,
+    OneHot,
+    ReLU,
+    SoftMax,
+    Tanh,
+)
 from psylang.model.integrators import (
     Accumulator,
     AdaptiveIntegrator,
@@ -100,6 +109,7 @@ __all__ = [
     "Never",
     "Normal",
     "Not",
+    "OneHot",
     "OrnsteinUhlenbeck",
     "Parameter",
     "ReLU",

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
+
+import numpy as np
 
 from psylang.ir.graph import Value
 from psylang.model.context import Scope
+from psylang.model.errors import ModelError
 from psylang.model.parameters import Number, number
 
 
@@ -142,6 +145,44 @@ class SoftMax:
             return build.constant(1.0)
         powers = build.op("exp", build.sub(scaled, build.op("reduce_max", scaled)))
         return build.div(powers, build.op("sum", powers))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OneHot:
+    """The largest or smallest element, or 1 in its place, and 0 in all others.
+
+    absolute: elements are compared, and given, without their sign. tie: which of equal ones.
+    """
+
+    direction: Literal["max", "min"] = "max"
+    absolute: bool = False
+    indicator: bool = False
+    tie: Literal["all", "first", "last"] = "all"
+
+    def __post_init__(self) -> None:
+        if self.direction not in ("max", "min") or self.tie not in ("all", "first", "last"):
+            raise ModelError(
+                f"OneHot has direction {self.direction!r} and tie {self.tie!r}; they are max or "
+                "min, and all, first or last"
+            )
+
+    def emit(self, at: Scope, x: Value) -> Value:
+        build = at.build
+        array = build.abs(x) if self.absolute else x
+        best = build.op(f"reduce_{self.direction}", array) if x.type.shape else array
+        given = build.constant(1.0) if self.indicator else best
+        if not x.type.shape:
+            return given
+        places = list(np.ndindex(*x.type.shape))
+        values: dict[tuple[int, ...], Value] = {}
+        earlier = None
+        for place in reversed(places) if self.tie == "last" else places:
+            equal = chosen = build.op("eq", build.extract(array, *place), best)
+            if self.tie != "all":
+                chosen = equal if earlier is None else build.and_(equal, build.not_(earlier))
+                earlier = equal if earlier is None else build.or_(earlier, equal)
+            values[place] = build.select(chosen, given, build.constant(0.0))
+        return build.stack([values[place] for place in places], x.type.shape)
 
 
 def emit_part(at: Scope, field: str, x: Value) -> Value:

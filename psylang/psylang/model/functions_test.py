@@ -21,6 +21,7 @@ from psylang.model import (
     MaxVsNext,
     Model,
     ModelError,
+    OneHot,
     OrnsteinUhlenbeck,
     Recurrent,
     ReLU,
@@ -122,6 +123,29 @@ def leaky(before: float, x: float, z: float) -> float:
 def diffusing(before: float, x: float, z: float) -> float:
     value = (before + (2.0 * x) * 0.1) + (0.3 * np.sqrt(0.1)) * z
     return float(np.clip(value + 0.1, -0.75, 0.75))
+
+
+@pytest.mark.parametrize("numerics", ["exact", "fast"])
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({}, [2.0, 0.0, 2.0, 0.0]),
+        ({"tie": "first"}, [2.0, 0.0, 0.0, 0.0]),
+        ({"tie": "last", "indicator": True}, [0.0, 0.0, 1.0, 0.0]),
+        ({"direction": "min"}, [0.0, -3.0, 0.0, 0.0]),
+        ({"absolute": True}, [0.0, 3.0, 0.0, 0.0]),
+    ],
+)
+def test_one_hot(options: dict[str, Any], wanted: list[float], numerics: Any) -> None:
+    program = layered(size=4, function=OneHot(**options)).program(numerics)
+    given = interpret(with_twister(program, ()), inputs={"x": [[2.0, -3.0, 2.0, 1.0]]})
+    assert given["y"].tolist() == [wanted]
+
+
+@pytest.mark.parametrize("wrong", [{"tie": "random"}, {"direction": "up"}])
+def test_one_hot_of_another_kind_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ModelError, match="max or min, and all, first or last"):
+        OneHot(**wrong)
 
 
 def reverting(before: float, x: float, z: float) -> float:

@@ -55,6 +55,23 @@ def _softmax(function: Any, at: At) -> Any:
     return functions.SoftMax(**at.numbers(function, {"gain": "gain"}))
 
 
+@converts("function", "OneHot", "OneHot", "of one port; no draws")
+def _one_hot(function: Any, at: At) -> Any:
+    options = [value_of(function, name) for name in ("direction", "abs_val", "indicator", "tie")]
+    mode = str(value_of(function, "mode")).lower()
+    if mode in ("prob", "prob_indicator"):
+        raise RefusedError(f"OneHot has mode {mode.upper()}", "nearest: a mode without draws")
+    if mode != "deterministic":
+        options = list(function._parse_mode(value_of(function, "mode")))
+    absolute, indicator = bool(options[1]), bool(options[2])
+    which: list[Any] = [str(options[k]).lower() for k in (0, 3)]
+    if which[1] == "random":
+        raise RefusedError("OneHot chooses among equal elements at random", "tie=FIRST or ALL")
+    return functions.OneHot(
+        direction=which[0], absolute=absolute, indicator=indicator, tie=which[1]
+    )
+
+
 def transfer_function(function: Any, at: At) -> Any:
     """The transfer function of a mechanism."""
     return converter("function", kind_of(function))(function, at)

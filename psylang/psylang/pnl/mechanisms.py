@@ -14,7 +14,7 @@ from psylang.model.criteria import AtLeast, Criterion, MaxVsAverage, MaxVsNext, 
 from psylang.model.mechanism import Mechanism
 from psylang.model.noise import Normal
 from psylang.pnl.functions import drawing, integrator_of, noise_of, seed_of, transfer_function
-from psylang.pnl.plain import hands_on, plain_matrix, plain_softmax
+from psylang.pnl.plain import hands_on, plain_matrix, takes_each
 from psylang.pnl.ports import (
     METRICS,
     Adopted,
@@ -376,7 +376,7 @@ def _processing(mechanism: Any, name: str, at: At) -> Converted:
     else:
         transfer = transfer_function(function, at.part("function"))
     if len(sizes) > 1 and noise is None:
-        plain_softmax(function)
+        takes_each(function)
         made = EachPort(name, sizes=sizes, function=transfer, reset="never")
         rows = {
             port.name: f"value{k}"

@@ -116,10 +116,12 @@ def trials_of(scheduler: Any, given: Mapping[Any, Any] | None) -> int | None:
     return found
 
 
-def plain_softmax(function: Any) -> None:
+def takes_each(function: Any) -> None:
     """RefusedError: it takes all ports together."""
     if kind_of(function) == "SoftMax":
         only(function, per_item=True)
+    if kind_of(function) == "OneHot":
+        raise RefusedError("OneHot takes several ports together", "one input port")
 
 
 def same_in(context: Any, component: Any, name: str) -> None:

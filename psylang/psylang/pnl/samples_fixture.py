@@ -544,6 +544,25 @@ def mean_reverting(pnl: Any) -> tuple[Any, dict[str, Any]]:
 
 
 @imported
+def one_hot(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """The winner takes all, in every way; two elements are equal."""
+    given = pnl.ProcessingMechanism(name="given", input_shapes=3)
+    made = [
+        pnl.OneHot(),
+        pnl.OneHot(direction="min", tie="first"),
+        pnl.OneHot(tie="last", indicator=True),
+        pnl.OneHot(mode=pnl.MAX_ABS_VAL),
+        pnl.OneHot(mode=pnl.ARG_MIN_ABS_INDICATOR),
+    ]
+    nodes = [
+        pnl.ProcessingMechanism(name=f"f{k}", input_shapes=3, function=one)
+        for k, one in enumerate(made)
+    ]
+    inputs = [[0.5, -1.0, 0.5], [-0.2, -0.2, -0.7], [1.0, 2.0, -3.0]]
+    return pnl.Composition(pathways=[[given, one] for one in nodes]), {"inputs": {given: inputs}}
+
+
+@imported
 def bell(pnl: Any) -> tuple[Any, dict[str, Any]]:
     function = pnl.Gaussian(standard_deviation=0.7, bias=0.2, scale=1.5, offset=0.1)
     node = pnl.ProcessingMechanism(name="node", input_shapes=2, function=function)
@@ -677,9 +696,23 @@ def firing(pnl: Any) -> tuple[Any, dict[str, Any]]:
     return pnl.Composition(nodes=[node]), {"inputs": {node: [[1.0]]}}
 
 
-@refused("OneHot is not imported")
-def one_hot(pnl: Any) -> tuple[Any, dict[str, Any]]:
-    return _single(pnl, pnl.ProcessingMechanism(name="node", input_shapes=2, function=pnl.OneHot()))
+@refused("OneHot has mode PROB")
+def one_hot_drawn(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    function = pnl.OneHot(mode=pnl.PROB, default_variable=[[0.0, 0.0], [0.0, 0.0]])
+    node = pnl.ProcessingMechanism(name="node", input_shapes=[2, 2], function=function)
+    return pnl.Composition(nodes=[node]), {"inputs": {node: [[[1.0, 2.0], [0.5, 0.5]]]}}
+
+
+@refused("OneHot chooses among equal elements at random")
+def one_hot_by_chance(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    function = pnl.OneHot(tie="random")
+    return _single(pnl, pnl.ProcessingMechanism(name="node", input_shapes=2, function=function))
+
+
+@refused("OneHot takes several ports together")
+def one_hot_of_two(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    node = pnl.ProcessingMechanism(name="node", input_shapes=[2, 2], function=pnl.OneHot())
+    return pnl.Composition(nodes=[node]), {"inputs": {node: [[[1.0, 2.0], [0.5, 0.5]]]}}
 
 
 def running_sum(variable: Any, total: float = 0.0) -> Any:

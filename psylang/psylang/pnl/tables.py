@@ -51,7 +51,6 @@ REFUSED: dict[Kind, dict[str, str]] = {
     },
     "function": {
         "Dropout": "a UserDefinedFunction",
-        "OneHot": "a UserDefinedFunction",
         "BinomialDistort": "GaussianDistort",
     },
     "integrator": {
