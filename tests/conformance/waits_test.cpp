@@ -57,6 +57,7 @@ class Waits : public DeviceUnderTest {
  protected:
   Runtime start_for_thousand() {
     return start([](RuntimeConfig& config) {
+      config.device.arena_blocks = thousand;  // A detached call keeps its copy until it ends.
       config.server.threads_max = 16;
       config.server.shutdown_ms = 100;
       config.device.compute_units = 1;
