@@ -1,5 +1,5 @@
 #pragma once
-// A folder with the tree of a file in fixtures/, whose README describes the format; tests may
+// A folder with the tree of a file in fixtures/, whose about.txt describes the format; tests may
 // change its files.
 //
 // Threading: one thread.

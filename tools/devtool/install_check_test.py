@@ -1,5 +1,6 @@
 """The install check finds what must not be installed and what is missing."""
 
+import subprocess
 import zipfile
 from pathlib import Path
 
@@ -25,12 +26,15 @@ def test_finds_fixtures_and_headers_that_include_a_test_library(tmp_path: Path) 
 
 
 def test_finds_programs_with_debug_information(tmp_path: Path) -> None:
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin/k2k").write_bytes(b"\x7fELF code .symtab")
-    (tmp_path / "text").write_bytes(b"a page about .debug_info")
-    assert unstripped(tmp_path) == []
-    (tmp_path / "bin/k2k-lab").write_bytes(b"\x7fELF code .debug_info .symtab")
-    assert unstripped(tmp_path) == ["bin/k2k-lab is not stripped"]
+    source = 'const char* section = " .debug_info "; int main() { return section[0]; }'
+    program = tmp_path / "bin/k2k"
+    put(tmp_path / "k2k.cpp", source)
+    put(tmp_path / "text", "a page about .debug_info")
+    program.parent.mkdir()
+    subprocess.run(["g++", "-g", "-o", program, tmp_path / "k2k.cpp"], check=True)
+    assert unstripped(tmp_path) == ["bin/k2k is not stripped"]
+    subprocess.run(["strip", program], check=True)
+    assert unstripped(tmp_path) == [], "that its data name the section is no debug information"
 
 
 def test_compares_the_manual_with_the_commands_of_the_program(tmp_path: Path) -> None:
