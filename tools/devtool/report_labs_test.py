@@ -21,16 +21,14 @@ def governed(policy: str, cap: float, share: float, of_ideal: float | None) -> d
     return {"policy": policy, "load": "study", "cap": cap, "share": share, "of_ideal": of_ideal}
 
 
-GOVERNOR = ABOUT | {
-    "schema": 2,
-    "rows": [
-        governed("none", 1, 0.5, None),
-        governed("budget", 0.01, 0.0102, 0.8),
-        governed("budget", 0.25, 0.25, 0.95),
-        governed("backoff", 0.01, 0.05, 0.6),
-        governed("backoff", 0.25, 0.5, 0.7),
-    ],
-}
+GOVERNED = [
+    governed("none", 1, 0.5, None),
+    governed("budget", 0.01, 0.0102, 0.8),
+    governed("budget", 0.25, 0.25, 0.95),
+    governed("backoff", 0.01, 0.05, 0.6),
+    governed("backoff", 0.25, 0.5, 0.7),
+]
+GOVERNOR = ABOUT | {"schema": 2, "rows": GOVERNED}
 COALESCING = ABOUT | {
     "rounds": 2,
     "rows": [
@@ -62,7 +60,7 @@ def test_the_governor_is_told_by_cap_and_policy(tmp_path: Path) -> None:
 
 
 def test_the_ledgers_share_leaves_the_ticker_of_backoff_out(tmp_path: Path) -> None:
-    rows = [row | {"ledger_share": row["share"] / 10} for row in GOVERNOR["rows"]]
+    rows = [row | {"ledger_share": row["share"] / 10} for row in GOVERNED]
     write(tmp_path, "governor", GOVERNOR | {"rows": rows})
     text = report.blocks(tmp_path)["governor"]
     assert "**The same by the server's ledger, the ticker of backoff left out**" in text
@@ -90,7 +88,7 @@ def test_coalescing_says_each_verdict(tmp_path: Path) -> None:
 
 def test_simulated_rows_are_the_rows_of_the_study(tmp_path: Path) -> None:
     other = governed("budget", 0.01, 0.9, 9.0) | {"load": "one core"}
-    rows = [other, *GOVERNOR["rows"]]
+    rows = [other, *GOVERNED]
     write(tmp_path, "governor_simulated", GOVERNOR | {"schema": 1, "rows": rows})
     text = report.blocks(tmp_path)["governor_simulated"]
     assert "| 1 % | 1.02 % | 5 % |" in text

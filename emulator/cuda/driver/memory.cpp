@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "emulator/cuda/driver/state.hpp"
@@ -71,7 +72,8 @@ std::uint64_t number_of(const void* pointer) { return reinterpret_cast<std::uint
 // The value of a CUpointer_attribute. False: the pointer has no such attribute.
 template <class Value>
 bool write(void* to, Value value) {
-  std::memcpy(to, &value, sizeof value);
+  const auto bytes = std::as_bytes(std::span(&value, 1));
+  std::memcpy(to, bytes.data(), bytes.size());
   return true;
 }
 bool write_attribute(void* to, int attribute, std::uint64_t address, const Allocation& held) {
