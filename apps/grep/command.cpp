@@ -5,9 +5,6 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 
 #include "apps/common/core_shares.hpp"
 #include "apps/grep/search.hpp"
@@ -29,28 +26,6 @@ struct GrepFlags {
   grep::SearchOptions options;
 };
 
-// The whole file; "-" is standard input. Errors: those of open(2) and read(2).
-Result<std::string> read_file(const std::string& path) {
-  const auto failed = [&path] {
-    return Error{errno, fmt::format("{}: {}", path, std::strerror(errno))};
-  };
-  std::FILE* const file = path == "-" ? stdin : std::fopen(path.c_str(), "rbe");
-  if (file == nullptr) return failed();
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> closer(
-      path == "-" ? nullptr : file, [](std::FILE* open) { return std::fclose(open); });
-  std::string text;
-  char piece[65536];
-  while (const std::size_t count = std::fread(piece, 1, sizeof(piece), file)) {
-    text.append(piece, count);
-    if (text.size() > 2 * grep::word_bytes_max) {
-      return Error{EFBIG,
-                   fmt::format("{}: more than {} MiB of words", path, grep::word_bytes_max >> 19)};
-    }
-  }
-  if (std::ferror(file) != 0) return failed();
-  return text;
-}
-
 Status take_words(GrepFlags& flags) {
   grep::SearchOptions& options = flags.options;
   if (flags.words.empty() && flags.word_files.empty()) {
@@ -62,7 +37,8 @@ Status take_words(GrepFlags& flags) {
   }
   for (const std::string& word : flags.words) grep::add_words_of_argument(word, options.words);
   for (const std::string& path : flags.word_files) {
-    auto text = read_file(path);
+    auto text = grep::read_word_file(path, 2 * grep::word_bytes_max,
+                                     fmt::format("{} MiB of words", grep::word_bytes_max >> 19));
     if (!text) return text.error();
     grep::add_words_of_file(text.value(), options.words);
   }

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <memory>
 
 namespace k2k::grep {
 
@@ -46,6 +48,27 @@ void add_words_of_argument(std::string_view text, std::vector<std::string>& word
     if (end == std::string_view::npos) return;
     text.remove_prefix(end + 1);
   }
+}
+
+Result<std::string> read_word_file(const std::string& path, std::size_t bytes_max,
+                                   std::string_view limit) {
+  const auto failed = [&path] {
+    return Error{errno, fmt::format("{}: {}", path, std::strerror(errno))};
+  };
+  std::FILE* const file = path == "-" ? stdin : std::fopen(path.c_str(), "rbe");
+  if (file == nullptr) return failed();
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> closer(
+      path == "-" ? nullptr : file, [](std::FILE* open) { return std::fclose(open); });
+  std::string text;
+  char piece[65536];
+  while (const std::size_t count = std::fread(piece, 1, sizeof(piece), file)) {
+    text.append(piece, count);
+    if (text.size() > bytes_max) {
+      return Error{EFBIG, fmt::format("{}: more than {}", path, limit)};
+    }
+  }
+  if (std::ferror(file) != 0) return failed();
+  return text;
 }
 
 void add_words_of_file(std::string_view text, std::vector<std::string>& words) {

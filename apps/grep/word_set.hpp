@@ -17,6 +17,11 @@ namespace k2k::grep {
 // The limit for the bytes of all words together.
 inline constexpr std::size_t word_bytes_max = std::size_t{64} << 20;
 
+// The whole file; "-" is standard input. Errors: those of open(2) and read(2); EFBIG (more than
+// `bytes_max`), in words that say `limit`, such as "64 MiB of words".
+Result<std::string> read_word_file(const std::string& path, std::size_t bytes_max,
+                                   std::string_view limit);
+
 // A pattern list: one word per line. A newline at the end terminates the last word. The text of -e
 // is a list too, but an empty text there is one empty word.
 void add_words_of_file(std::string_view text, std::vector<std::string>& words);

@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <system_error>
 
 namespace k2k::wordcount {
@@ -80,25 +78,11 @@ Result<Strings> Strings::build(std::vector<std::string> strings) {
 }
 
 Result<std::vector<std::string>> read_strings(const std::string& path) {
-  const auto failed = [&path] {
-    return Error{errno, fmt::format("{}: {}", path, std::strerror(errno))};
-  };
-  std::FILE* const file = path == "-" ? stdin : std::fopen(path.c_str(), "rbe");
-  if (file == nullptr) return failed();
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> closer(
-      path == "-" ? nullptr : file, [](std::FILE* open) { return std::fclose(open); });
-  std::string text;
-  char piece[65536];
-  while (const std::size_t count = std::fread(piece, 1, sizeof(piece), file)) {
-    text.append(piece, count);
-    if (text.size() > list_bytes_max) {
-      return Error{EFBIG, fmt::format("{}: more than {} strings of {} bytes", path, strings_max,
-                                      string_bytes_max)};
-    }
-  }
-  if (std::ferror(file) != 0) return failed();
+  const auto text = grep::read_word_file(
+      path, list_bytes_max, fmt::format("{} strings of {} bytes", strings_max, string_bytes_max));
+  if (!text) return text.error();
   std::vector<std::string> strings;
-  grep::add_words_of_file(text, strings);
+  grep::add_words_of_file(text.value(), strings);
   return strings;
 }
 
