@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "base/attributes.hpp"
+#include "device/queued_signal.hpp"
 
 namespace k2k::signal_search {
 
@@ -21,19 +22,6 @@ struct Record {
   unsigned char payload[56];
 };
 static_assert(sizeof(Record) == 64);
-
-// siginfo_t of rt_sigqueueinfo(2) on 64-bit Linux, for compilers without the host's headers.
-struct QueuedSignal {
-  std::int32_t number;
-  std::int32_t error;
-  std::int32_t code;
-  std::int32_t pad;
-  std::int32_t process;
-  std::int32_t user;
-  std::uint64_t value;
-  std::uint64_t rest[12];
-};
-static_assert(sizeof(QueuedSignal) == 128);
 
 struct Job {
   const Record* records = nullptr;
