@@ -6,30 +6,17 @@
 #include <map>
 #include <string_view>
 
+#include "telemetry/html.hpp"
+
 namespace k2k::watch {
 
 namespace {
 
+// Names of threads may hold control characters.
 std::string in_html(std::string_view text) {
-  std::string safe;
-  for (const char letter : text) {
-    switch (letter) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      default:
-        safe += static_cast<unsigned char>(letter) < ' ' ? ' ' : letter;
-    }
-  }
+  std::string safe = telemetry::in_html(std::string(text));
+  std::ranges::replace_if(
+      safe, [](char letter) { return static_cast<unsigned char>(letter) < ' '; }, ' ');
   return safe;
 }
 

@@ -6,34 +6,14 @@
 #include <cmath>
 #include <vector>
 
+#include "telemetry/html.hpp"
+
 namespace k2k::labs::harm {
 
 namespace {
 
 using nlohmann::ordered_json;
-
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char letter : text) {
-    switch (letter) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      default:
-        safe += letter;
-    }
-  }
-  return safe;
-}
+using telemetry::in_html;
 
 constexpr const char* style = R"(
 body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:70rem;padding:1rem;color:#1b1f24;background:#fff}
@@ -61,8 +41,8 @@ std::string claims_table(const ordered_json& claims) {
     rows += fmt::format(
         "<tr><td>{}</td><td>{}</td><td class=number>{}</td><td class=number>{}</td>"
         "<td class={}>{}</td><td>{}</td></tr>\n",
-        escaped(one["section"]), escaped(one["says"]), escaped(one["paper"]),
-        escaped(ratio_text(one["ours"])), name, verdict, escaped(one["note"]));
+        in_html(one["section"]), in_html(one["says"]), in_html(one["paper"]),
+        in_html(ratio_text(one["ours"])), name, verdict, in_html(one["note"]));
   }
   return "<div class=wide><table><tr><th>section<th>the paper says<th>paper<th>ours, as a ratio"
          "<th>verdict<th>note</tr>\n" +
@@ -79,16 +59,16 @@ std::string comparisons_table(const ordered_json& comparisons) {
   for (const ordered_json& one : comparisons) {
     if (!one["problem"].is_null()) {
       rows += fmt::format("<tr><td>{}<td>{}<td>{}<td colspan=5>not measured: {}</tr>\n",
-                          escaped(one["victim"]), escaped(one["comparison"]),
-                          escaped(one["setting"]), escaped(one["problem"]));
+                          in_html(one["victim"]), in_html(one["comparison"]),
+                          in_html(one["setting"]), in_html(one["problem"]));
       continue;
     }
     rows += fmt::format(
         "<tr><td>{}<td>{}<td>{}<td class=number>{}<td class=number>{}<td class=number>{}"
         "<td class=number>{}<td>{}</tr>\n",
-        escaped(one["victim"]), escaped(one["comparison"]), escaped(one["setting"]),
+        in_html(one["victim"]), in_html(one["comparison"]), in_html(one["setting"]),
         percent(one["run_delay"]), percent(one["inflation"]), percent(one["wall"]),
-        one["pairs"].get<std::size_t>(), escaped(one["end"]));
+        one["pairs"].get<std::size_t>(), in_html(one["end"]));
   }
   return "<div class=wide><table><tr><th>victim<th>comparison<th>setting<th>run delay added"
          "<th>CPU time<th>wall time<th>pairs<th>end</tr>\n" +
@@ -130,7 +110,7 @@ std::string chart(const ordered_json& comparisons) {
         "<text x=\"0\" y=\"{:.1f}\">{}</text><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
         "height=\"14\" fill=\"#4c78a8\"/><line x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" "
         "y2=\"{:.1f}\" stroke=\"#1b1f24\"/><text x=\"{:.1f}\" y=\"{:.1f}\">{:+.1f} %</text>\n",
-        y + 12, escaped(bar.name), from, y, std::max(0.5, std::abs(x_of(bar.mean) - x_of(0))),
+        y + 12, in_html(bar.name), from, y, std::max(0.5, std::abs(x_of(bar.mean) - x_of(0))),
         x_of(bar.low), x_of(bar.high), y + 7, y + 7, left + width + 10, y + 12, 100 * bar.mean);
     y += row;
   }
@@ -144,8 +124,8 @@ std::string chart(const ordered_json& comparisons) {
 std::string machine_list(const ordered_json& machine) {
   std::string rows;
   for (const auto& [key, value] : machine.items()) {
-    rows += fmt::format("<tr><th>{}<td>{}</tr>\n", escaped(key),
-                        escaped(value.is_string() ? value.get<std::string>() : value.dump()));
+    rows += fmt::format("<tr><th>{}<td>{}</tr>\n", in_html(key),
+                        in_html(value.is_string() ? value.get<std::string>() : value.dump()));
   }
   return "<div class=wide><table>" + rows + "</table></div>\n";
 }
