@@ -128,13 +128,12 @@ CUresult launch(const Request& request) {
   if (!is_shape(request, code)) return invalid_value;
   const auto dynamic_max = static_cast<std::uint64_t>(function->dynamic_shared_max.load());
   // Without the attribute, static and dynamic memory share 48 KiB.
-  const std::uint64_t most =
-      std::max(dynamic_max + fixed > exec::block_shared_bytes_optin ? exec::block_shared_bytes_optin
-                                                                    : dynamic_max + fixed,
-               exec::block_shared_bytes);
   const bool opted_in = dynamic_max != exec::block_shared_bytes;
-  if (request.shared_bytes > dynamic_max ||
-      request.shared_bytes + fixed > (opted_in ? most : exec::block_shared_bytes)) {
+  const std::uint64_t most =
+      opted_in ? std::clamp<std::uint64_t>(dynamic_max + fixed, exec::block_shared_bytes,
+                                           exec::block_shared_bytes_optin)
+               : exec::block_shared_bytes;
+  if (request.shared_bytes > dynamic_max || request.shared_bytes + fixed > most) {
     return invalid_value;
   }
   const auto grid = std::make_shared<exec::Grid>();
@@ -169,15 +168,13 @@ K2K_ENTRY_POINT CUresult cuLaunchKernel(CUfunction function, unsigned blocks_x, 
                                         unsigned blocks_z, unsigned threads_x, unsigned threads_y,
                                         unsigned threads_z, unsigned shared_bytes, CUstream stream,
                                         void** parameters, void** extra) {
-  Request request;
-  request.function = function;
-  request.blocks = {blocks_x, blocks_y, blocks_z};
-  request.threads = {threads_x, threads_y, threads_z};
-  request.shared_bytes = shared_bytes;
-  request.stream = stream;
-  request.parameters = parameters;
-  request.extra = extra;
-  return launch(request);
+  return launch({.function = function,
+                 .blocks = {blocks_x, blocks_y, blocks_z},
+                 .threads = {threads_x, threads_y, threads_z},
+                 .shared_bytes = shared_bytes,
+                 .stream = stream,
+                 .parameters = parameters,
+                 .extra = extra});
 }
 
 K2K_ENTRY_POINT CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned blocks_x,
@@ -185,15 +182,13 @@ K2K_ENTRY_POINT CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned
                                                    unsigned threads_x, unsigned threads_y,
                                                    unsigned threads_z, unsigned shared_bytes,
                                                    CUstream stream, void** parameters) {
-  Request request;
-  request.function = function;
-  request.blocks = {blocks_x, blocks_y, blocks_z};
-  request.threads = {threads_x, threads_y, threads_z};
-  request.shared_bytes = shared_bytes;
-  request.stream = stream;
-  request.parameters = parameters;
-  request.cooperative = true;
-  return launch(request);
+  return launch({.function = function,
+                 .blocks = {blocks_x, blocks_y, blocks_z},
+                 .threads = {threads_x, threads_y, threads_z},
+                 .shared_bytes = shared_bytes,
+                 .stream = stream,
+                 .parameters = parameters,
+                 .cooperative = true});
 }
 
 K2K_ENTRY_POINT CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function,

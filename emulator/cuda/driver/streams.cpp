@@ -22,9 +22,32 @@ std::shared_ptr<Event> event_of(CUevent handle) {
   return found == events().all.end() ? nullptr : found->second;
 }
 
-CUresult find_stream(CUstream handle, Context** context, Stream** stream) {
-  if (const CUresult answer = Driver::get().current(context); answer != success) return answer;
-  return stream_of(**context, handle, stream);
+// Null: it was not recorded yet.
+std::shared_ptr<Moment> moment_of(Event& event) {
+  const std::lock_guard lock(event.mutex);
+  return event.moment;
+}
+
+// with(context, stream) of the current context, or the reason why there is no such stream.
+template <class With>
+CUresult on_stream(CUstream handle, const With& with) {
+  Context* context = nullptr;
+  if (const CUresult answer = Driver::get().current(&context); answer != success) return answer;
+  Stream* stream = nullptr;
+  if (const CUresult answer = stream_of(*context, handle, &stream); answer != success) {
+    return answer;
+  }
+  return with(*context, *stream);
+}
+
+// An attribute of the stream, of(context, stream), to where `out` points.
+template <class Value, class Of>
+CUresult attribute_of(CUstream handle, Value* out, const Of& of) {
+  return on_stream(handle, [&](Context& context, Stream& stream) {
+    if (out == nullptr) return invalid_value;
+    *out = of(context, stream);
+    return success;
+  });
 }
 
 }  // namespace
@@ -67,70 +90,34 @@ K2K_ENTRY_POINT CUresult cuStreamDestroy_v2(CUstream handle) {
 }
 
 K2K_ENTRY_POINT CUresult cuStreamQuery(CUstream handle) {
-  Context* context = nullptr;
-  Stream* stream = nullptr;
-  if (const CUresult answer = find_stream(handle, &context, &stream); answer != success) {
-    return answer;
-  }
-  if (!stream->last()->reached()) return not_ready;
-  return context->fault.load();
+  return on_stream(handle, [](Context& context, Stream& stream) {
+    return stream.last()->reached() ? context.fault.load() : not_ready;
+  });
 }
 
 K2K_ENTRY_POINT CUresult cuStreamSynchronize(CUstream handle) {
-  Context* context = nullptr;
-  Stream* stream = nullptr;
-  if (const CUresult answer = find_stream(handle, &context, &stream); answer != success) {
-    return answer;
-  }
-  return finish(*context, stream->last());
+  return on_stream(handle,
+                   [](Context& context, Stream& stream) { return finish(context, stream.last()); });
 }
 
 K2K_ENTRY_POINT CUresult cuStreamWaitEvent(CUstream handle, CUevent event_handle, unsigned) {
-  Context* context = nullptr;
-  Stream* stream = nullptr;
-  if (const CUresult answer = find_stream(handle, &context, &stream); answer != success) {
-    return answer;
-  }
-  const std::shared_ptr<Event> event = event_of(event_handle);
-  if (event == nullptr) return invalid_handle;
-  std::shared_ptr<Moment> moment;
-  {
-    const std::lock_guard lock(event->mutex);
-    moment = event->moment;
-  }
-  if (moment != nullptr) add_in_order(*stream, [moment] { moment->wait(); });
-  return success;
+  return on_stream(handle, [event_handle](Context&, Stream& stream) {
+    const std::shared_ptr<Event> event = event_of(event_handle);
+    if (event == nullptr) return invalid_handle;
+    if (const auto moment = moment_of(*event)) add_in_order(stream, [moment] { moment->wait(); });
+    return success;
+  });
 }
 
 K2K_ENTRY_POINT CUresult cuStreamGetFlags(CUstream handle, unsigned* flags) {
-  Context* context = nullptr;
-  Stream* stream = nullptr;
-  if (const CUresult answer = find_stream(handle, &context, &stream); answer != success) {
-    return answer;
-  }
-  if (flags == nullptr) return invalid_value;
-  *flags = stream->flags;
-  return success;
+  return attribute_of(handle, flags, [](Context&, Stream& stream) { return stream.flags; });
 }
 K2K_ENTRY_POINT CUresult cuStreamGetPriority(CUstream handle, int* priority) {
-  Context* context = nullptr;
-  Stream* stream = nullptr;
-  if (const CUresult answer = find_stream(handle, &context, &stream); answer != success) {
-    return answer;
-  }
-  if (priority == nullptr) return invalid_value;
-  *priority = stream->priority;
-  return success;
+  return attribute_of(handle, priority, [](Context&, Stream& stream) { return stream.priority; });
 }
 K2K_ENTRY_POINT CUresult cuStreamGetCtx(CUstream handle, CUcontext* out) {
-  Context* context = nullptr;
-  Stream* stream = nullptr;
-  if (const CUresult answer = find_stream(handle, &context, &stream); answer != success) {
-    return answer;
-  }
-  if (out == nullptr) return invalid_value;
-  *out = handle_of<CUcontext>(context);
-  return success;
+  return attribute_of(handle, out,
+                      [](Context& context, Stream&) { return handle_of<CUcontext>(&context); });
 }
 // There is no capture, so no stream is captured.
 K2K_ENTRY_POINT CUresult cuStreamIsCapturing(CUstream, int* status) {
@@ -140,27 +127,21 @@ K2K_ENTRY_POINT CUresult cuStreamIsCapturing(CUstream, int* status) {
 }
 
 K2K_ENTRY_POINT CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void* argument) {
-  Context* context = nullptr;
-  Stream* stream = nullptr;
-  if (const CUresult answer = find_stream(handle, &context, &stream); answer != success) {
-    return answer;
-  }
-  if (function == nullptr) return invalid_value;
-  add_in_order(*stream, [=] {
-    if (context->fault.load() == success) function(argument);
+  return on_stream(handle, [=](Context& context, Stream& stream) {
+    if (function == nullptr) return invalid_value;
+    add_in_order(stream, [=, of = &context] {
+      if (of->fault.load() == success) function(argument);
+    });
+    return success;
   });
-  return success;
 }
 K2K_ENTRY_POINT CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback function,
                                              void* argument, unsigned) {
-  Context* context = nullptr;
-  Stream* stream = nullptr;
-  if (const CUresult answer = find_stream(handle, &context, &stream); answer != success) {
-    return answer;
-  }
-  if (function == nullptr) return invalid_value;
-  add_in_order(*stream, [=] { function(handle, context->fault.load(), argument); });
-  return success;
+  return on_stream(handle, [=](Context& context, Stream& stream) {
+    if (function == nullptr) return invalid_value;
+    add_in_order(stream, [=, of = &context] { function(handle, of->fault.load(), argument); });
+    return success;
+  });
 }
 
 K2K_ENTRY_POINT CUresult cuEventCreate(CUevent* handle, unsigned flags) {
@@ -181,17 +162,14 @@ K2K_ENTRY_POINT CUresult cuEventDestroy_v2(CUevent handle) {
   return events().all.erase(object_of<Event>(handle)) == 1 ? success : invalid_handle;
 }
 K2K_ENTRY_POINT CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream_handle, unsigned) {
-  Context* context = nullptr;
-  Stream* stream = nullptr;
-  if (const CUresult answer = find_stream(stream_handle, &context, &stream); answer != success) {
-    return answer;
-  }
-  const std::shared_ptr<Event> event = event_of(handle);
-  if (event == nullptr) return invalid_handle;
-  const std::shared_ptr<Moment> moment = add_in_order(*stream, [] {});
-  const std::lock_guard lock(event->mutex);
-  event->moment = moment;
-  return success;
+  return on_stream(stream_handle, [handle](Context&, Stream& stream) {
+    const std::shared_ptr<Event> event = event_of(handle);
+    if (event == nullptr) return invalid_handle;
+    const std::shared_ptr<Moment> moment = add_in_order(stream, [] {});
+    const std::lock_guard lock(event->mutex);
+    event->moment = moment;
+    return success;
+  });
 }
 K2K_ENTRY_POINT CUresult cuEventRecord(CUevent handle, CUstream stream) {
   return cuEventRecordWithFlags(handle, stream, 0);
@@ -206,12 +184,7 @@ K2K_ENTRY_POINT CUresult cuEventQuery(CUevent handle) {
 K2K_ENTRY_POINT CUresult cuEventSynchronize(CUevent handle) {
   const std::shared_ptr<Event> event = event_of(handle);
   if (event == nullptr) return invalid_handle;
-  std::shared_ptr<Moment> moment;
-  {
-    const std::lock_guard lock(event->mutex);
-    moment = event->moment;
-  }
-  if (moment != nullptr) moment->wait();
+  if (const auto moment = moment_of(*event)) moment->wait();
   return event->context->fault.load();
 }
 K2K_ENTRY_POINT CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent first, CUevent last) {
@@ -220,9 +193,11 @@ K2K_ENTRY_POINT CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent firs
   if (from == nullptr || to == nullptr) return invalid_handle;
   if (milliseconds == nullptr) return invalid_value;
   if (((from->flags | to->flags) & event_no_timing) != 0) return invalid_handle;
-  if (from->moment == nullptr || to->moment == nullptr) return invalid_handle;
-  if (!from->moment->reached() || !to->moment->reached()) return not_ready;
-  const auto nanoseconds = static_cast<std::int64_t>(to->moment->at_ns() - from->moment->at_ns());
+  const auto begin = moment_of(*from);
+  const auto end = moment_of(*to);
+  if (begin == nullptr || end == nullptr) return invalid_handle;
+  if (!begin->reached() || !end->reached()) return not_ready;
+  const auto nanoseconds = static_cast<std::int64_t>(end->at_ns() - begin->at_ns());
   *milliseconds = static_cast<float>(static_cast<double>(nanoseconds) / 1e6);
   return success;
 }

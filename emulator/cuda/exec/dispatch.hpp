@@ -1,15 +1,48 @@
 #pragma once
 // From a PTX type to a C++ type: calls `with` with a std::type_identity of it, so that a handler
-// is chosen once, when an instruction is decoded. False for a type of another group.
+// is chosen once, when an instruction is decoded. False for a type of another group. And the
+// functions of two values that instructions on registers and atomics share.
 //
 // Threading: values.
 
+#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
 #include "emulator/cuda/ptx/types.hpp"
 
 namespace k2k::emulator::exec {
+
+struct And {
+  template <class T>
+  static T of(T a, T b) {
+    return static_cast<T>(a & b);
+  }
+};
+struct Or {
+  template <class T>
+  static T of(T a, T b) {
+    return static_cast<T>(a | b);
+  }
+};
+struct Xor {
+  template <class T>
+  static T of(T a, T b) {
+    return static_cast<T>(a ^ b);
+  }
+};
+struct Minimum {
+  template <class T>
+  static T of(T a, T b) {
+    return std::min(a, b);
+  }
+};
+struct Maximum {
+  template <class T>
+  static T of(T a, T b) {
+    return std::max(a, b);
+  }
+};
 
 template <class With>
 bool for_integer(ptx::Type type, With&& with) {

@@ -56,36 +56,6 @@ struct AtomExchange {
     return b;
   }
 };
-struct AtomAnd {
-  template <class T>
-  static T of(T old, T b) {
-    return static_cast<T>(old & b);
-  }
-};
-struct AtomOr {
-  template <class T>
-  static T of(T old, T b) {
-    return static_cast<T>(old | b);
-  }
-};
-struct AtomXor {
-  template <class T>
-  static T of(T old, T b) {
-    return static_cast<T>(old ^ b);
-  }
-};
-struct AtomMinimum {
-  template <class T>
-  static T of(T old, T b) {
-    return std::min(old, b);
-  }
-};
-struct AtomMaximum {
-  template <class T>
-  static T of(T old, T b) {
-    return std::max(old, b);
-  }
-};
 struct AtomIncrement {
   template <class T>
   static T of(T old, T b) {
@@ -202,15 +172,15 @@ bool decode_modify(Decoding& with, bool returns) {
     case 1:
       return by_type<AtomExchange>(with, type);
     case 2:
-      return by_type<AtomAnd>(with, type);
+      return by_type<And>(with, type);
     case 3:
-      return by_type<AtomOr>(with, type);
+      return by_type<Or>(with, type);
     case 4:
-      return by_type<AtomXor>(with, type);
+      return by_type<Xor>(with, type);
     case 5:
-      return by_type<AtomMinimum>(with, type);
+      return by_type<Minimum>(with, type);
     case 6:
-      return by_type<AtomMaximum>(with, type);
+      return by_type<Maximum>(with, type);
     case 7:
       with.op.run = &modify<std::uint32_t, AtomIncrement>;
       return type == Type::u32;

@@ -116,19 +116,6 @@ struct Remainder {
     return static_cast<T>(a % b);
   }
 };
-struct Minimum {
-  template <class T>
-  static T of(T a, T b) {
-    return std::min(a, b);
-  }
-};
-struct Maximum {
-  template <class T>
-  static T of(T a, T b) {
-    return std::max(a, b);
-  }
-};
-
 template <class T, class F>
 void binary(Lane& lane, const Op& op) {
   put<T>(lane, op.to, F::template of<T>(get<T>(lane, op.a), get<T>(lane, op.b)));

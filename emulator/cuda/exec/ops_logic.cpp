@@ -13,25 +13,6 @@ namespace {
 
 using ptx::Type;
 
-struct And {
-  template <class T>
-  static T of(T a, T b) {
-    return static_cast<T>(a & b);
-  }
-};
-struct Or {
-  template <class T>
-  static T of(T a, T b) {
-    return static_cast<T>(a | b);
-  }
-};
-struct Xor {
-  template <class T>
-  static T of(T a, T b) {
-    return static_cast<T>(a ^ b);
-  }
-};
-
 template <class T, class F>
 void bitwise(Lane& lane, const Op& op) {
   put<T>(lane, op.to, F::template of<T>(get<T>(lane, op.a), get<T>(lane, op.b)));
