@@ -9,12 +9,12 @@
 #include <new>
 #include <utility>
 
-#include "base/descriptor_table.hpp"
 #include "k2k/memory.hpp"
 #include "protocol/area.hpp"
 #include "router/door/files.hpp"
 #include "runtime/backends.hpp"
 #include "runtime/control.hpp"
+#include "runtime/descriptor_table.hpp"
 #include "runtime/settings/config.hpp"
 #include "runtime/settings/policy_file.hpp"
 #include "server/server.hpp"

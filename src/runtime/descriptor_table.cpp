@@ -1,4 +1,4 @@
-#include "base/descriptor_table.hpp"
+#include "runtime/descriptor_table.hpp"
 
 #include <fcntl.h>
 #include <sys/resource.h>

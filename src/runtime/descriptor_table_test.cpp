@@ -1,6 +1,6 @@
 // Descriptor table: room is made before there are threads, and not afterwards.
 
-#include "base/descriptor_table.hpp"
+#include "runtime/descriptor_table.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
