@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/temporary_folder.hpp"
+
 namespace k2k::signal_search {
 namespace {
 
@@ -18,11 +20,6 @@ namespace fs = std::filesystem;
 
 class Table : public testing::Test {
  protected:
-  Table() {
-    std::string pattern = (fs::temp_directory_path() / "k2k-table-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-  }
-  ~Table() override { fs::remove_all(folder_); }
   std::string put(const std::string& name, const std::string& bytes) const {
     const std::string path = (folder_ / name).string();
     std::ofstream(path, std::ios::binary) << bytes;
@@ -33,7 +30,8 @@ class Table : public testing::Test {
     return records ? "" : records.error().message;
   }
 
-  fs::path folder_;
+  const TemporaryFolder own_ = TemporaryFolder::create("k2k-table").value();
+  const fs::path folder_ = own_.path();
 };
 
 TEST_F(Table, is_refused_with_the_reason) {

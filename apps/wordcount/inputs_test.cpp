@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/temporary_folder.hpp"
+
 namespace k2k::wordcount {
 namespace {
 
@@ -41,20 +43,14 @@ TEST(Strings, share_a_counter_if_they_are_equal) {
 
 class Inputs : public testing::Test {
  protected:
-  Inputs() {
-    std::string pattern = (fs::temp_directory_path() / "k2k-inputs-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-  }
-  ~Inputs() override {
-    fs::permissions(folder_ / "closed", fs::perms(0755), ignored_);
-    fs::remove_all(folder_);
-  }
+  ~Inputs() override { fs::permissions(folder_ / "closed", fs::perms(0755), ignored_); }
   [[nodiscard]] std::string in(const std::string& name) const { return (folder_ / name).string(); }
   void put(const std::string& name, const std::string& text) const {
     std::ofstream(in(name), std::ios::binary) << text;
   }
 
-  fs::path folder_;
+  const TemporaryFolder own_ = TemporaryFolder::create("k2k-inputs").value();
+  const fs::path folder_ = own_.path();
   std::error_code ignored_;
 };
 

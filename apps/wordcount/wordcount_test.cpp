@@ -14,6 +14,7 @@
 
 #include "apps/wordcount/count.hpp"
 #include "apps/wordcount/generate.hpp"
+#include "base/temporary_folder.hpp"
 
 namespace k2k::wordcount {
 namespace {
@@ -38,12 +39,6 @@ std::string random_text(Random& random, std::size_t bytes, unsigned letters) {
 
 class Wordcount : public testing::Test {
  protected:
-  Wordcount() {
-    std::string pattern = (fs::temp_directory_path() / "k2k-wordcount-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-  }
-  ~Wordcount() override { fs::remove_all(folder_); }
-
   std::string add(const std::string& text) {
     files_.push_back((folder_ / std::to_string(files_.size())).string());
     std::ofstream(files_.back(), std::ios::binary) << text;
@@ -66,7 +61,8 @@ class Wordcount : public testing::Test {
     return config;
   }
 
-  fs::path folder_;
+  const TemporaryFolder own_ = TemporaryFolder::create("k2k-wordcount").value();
+  const fs::path folder_ = own_.path();
   std::vector<std::string> files_;
   std::vector<std::string> texts_;
 };

@@ -10,16 +10,14 @@
 // The gain is overlap. Where kernel and hashing threads share all cores there is nothing to
 // overlap, so the gain is told and not judged.
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "base/temporary_folder.hpp"
 #include "bench/command/app_run.hpp"
 #include "bench/command/bench.hpp"
 #include "bench/command/figure.hpp"
@@ -31,25 +29,6 @@ namespace {
 
 constexpr Goal signal_overhead = {"signal_search", "signals / direct signals on its threads"};
 constexpr const char* search_ways[] = {"serial", "launch", "direct", "signals"};
-
-// A folder whose destructor removes it.
-class InputFolder {
- public:
-  InputFolder() {
-    std::string path = (std::filesystem::temp_directory_path() / "k2k-bench-in-XXXXXX").string();
-    if (::mkdtemp(path.data()) != nullptr) path_ = path;
-  }
-  ~InputFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  InputFolder(const InputFolder&) = delete;
-  InputFolder& operator=(const InputFolder&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 nlohmann::ordered_json gain_row(const char* name, const std::vector<double>& ratios) {
   const Interval seen = interval_of(ratios);
@@ -66,8 +45,9 @@ Result<nlohmann::ordered_json> signal_search_ways(const RuntimeConfig&, Effort e
   const bool brief = effort == Effort::brief;
   auto app = AppRun::find("signal_search", "signal-search");
   if (!app) return app.error();
-  const InputFolder folder;
-  const std::string inputs = folder.path() + "/in";
+  const Result<TemporaryFolder> folder = TemporaryFolder::create("k2k-bench-in");
+  if (!folder) return folder.error();
+  const std::string inputs = folder->path() + "/in";
   const std::string count = brief ? "20000" : "262144";
   const Status made =
       app->run_plainly({"--generate", inputs, "--records", count, "--queries", count});

@@ -5,13 +5,13 @@
 // Threading: one thread.
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
 #include <istream>
 #include <string>
 
+#include "base/temporary_folder.hpp"
 #include "cli/watch/sources/text_files.hpp"
 
 namespace k2k::watch {
@@ -20,15 +20,11 @@ class Tree {
  public:
   // `sources` is the root of the repository.
   Tree(const std::filesystem::path& sources, const std::string& machine) {
-    std::string name = (std::filesystem::temp_directory_path() / "k2k-tree-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
     const std::string source = (sources / "cli/watch/fixtures" / (machine + ".txt")).string();
     std::ifstream file(source);
     EXPECT_TRUE(file) << source;
     write_all(file);
   }
-  ~Tree() { std::filesystem::remove_all(folder_); }
   Tree(const Tree&) = delete;
   Tree& operator=(const Tree&) = delete;
 
@@ -65,7 +61,8 @@ class Tree {
     if (!name.empty()) write(name, content);
   }
 
-  std::filesystem::path folder_;
+  const TemporaryFolder own_ = TemporaryFolder::create("k2k-tree").value();
+  const std::filesystem::path folder_ = own_.path();
 };
 
 }  // namespace k2k::watch

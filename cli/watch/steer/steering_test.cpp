@@ -18,6 +18,7 @@
 #include <semaphore>
 #include <thread>
 
+#include "base/temporary_folder.hpp"
 #include "cli/watch/replace_file.hpp"
 
 namespace k2k::watch {
@@ -58,16 +59,12 @@ class Waiting {
 class Steering : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = testing::TempDir() + "k2k_steer_XXXXXX";
-    folder_ = ::mkdtemp(pattern.data());
-    path_ = folder_ + "/state.json";
     const Result<std::vector<int>> cores = cores_of_thread(0);
     ASSERT_TRUE(cores.ok());
     all_ = cores.value();
     if (all_.size() < 2) GTEST_SKIP() << "steering needs two cores";
     wanted_.cores = std::vector<int>{all_.back()};
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   [[nodiscard]] bool has_state() const { return ::access(path_.c_str(), F_OK) == 0; }
   [[nodiscard]] std::string lines_of(const Result<Steered>& steered) const {
@@ -85,8 +82,9 @@ class Steering : public testing::Test {
     return policy ? policy.value() : Policy{};
   }
 
-  std::string folder_;
-  std::string path_;
+  const TemporaryFolder own_ = TemporaryFolder::create("k2k-steer").value();
+  const std::string folder_ = own_.path();
+  const std::string path_ = folder_ + "/state.json";
   std::vector<int> all_;
   Wanted wanted_;
 };

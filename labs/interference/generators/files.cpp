@@ -8,11 +8,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/temporary_folder.hpp"
 #include "labs/interference/generators/counter_random.hpp"
 #include "labs/interference/generators/files_kernel.hpp"
 #include "labs/interference/generators/generator.hpp"
 #include "labs/interference/generators/input.hpp"
-#include "labs/interference/temporary_folder.hpp"
 
 namespace k2k::labs::generators {
 

@@ -12,6 +12,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/temporary_folder.hpp"
 #include "cli/text_table.hpp"
 #include "labs/interference/harm/claims.hpp"
 #include "labs/interference/harm/machine.hpp"
@@ -20,7 +21,6 @@
 #include "labs/interference/harm/records.hpp"
 #include "labs/interference/options.hpp"
 #include "labs/interference/progress_line.hpp"
-#include "labs/interference/temporary_folder.hpp"
 
 namespace k2k::labs::harm {
 

@@ -3,7 +3,6 @@
 //
 // Threading: none.
 
-#include <fmt/format.h>
 #include <stdlib.h>
 
 #include <cerrno>
@@ -17,7 +16,7 @@
 
 #include "base/result.hpp"
 
-namespace k2k::labs {
+namespace k2k {
 
 class TemporaryFolder {
  public:
@@ -26,11 +25,11 @@ class TemporaryFolder {
     const char* const wish = std::getenv("TMPDIR");
     const std::string parent = wish != nullptr && *wish != 0 ? wish : "/tmp";
     // mkdtemp(3) writes over the last six letters.
-    std::string path = fmt::format("{}/{}-{:X>6}", parent, prefix, "");
+    std::string path = parent + "/" + std::string(prefix) + "-XXXXXX";
     if (::mkdtemp(path.data()) == nullptr) {
-      return Error{errno, fmt::format("cannot make a folder in '{}' ({}); set TMPDIR to a folder "
-                                      "that may be written to",
-                                      parent, std::strerror(errno))};
+      const int error = errno;
+      return Error{error, "cannot make a folder in '" + parent + "' (" + std::strerror(error) +
+                              "); set TMPDIR to a folder that may be written to"};
     }
     return TemporaryFolder(std::move(path));
   }
@@ -48,4 +47,4 @@ class TemporaryFolder {
   std::string path_;
 };
 
-}  // namespace k2k::labs
+}  // namespace k2k
