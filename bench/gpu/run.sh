@@ -4,6 +4,8 @@
 #
 #   bench/gpu/run.sh        results below $OUT, or bench/results/gpu/ if OUT is not set
 #   BUILD=dir               the folder of bin/ and lib/, by default build/gpu
+#   LIMIT_S=470             seconds for all steps together
+#   STEP_LIMIT_S=n          no step may take longer, whatever its own limit is
 #
 # Needs glibc 2.34 and the driver (580 or later); no compiler, no network, no Python. Each step has a
 # time limit of its own and is killed when it expires. summary.txt holds the outcome of each step.
@@ -13,7 +15,7 @@ set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 build=${BUILD:-$root/build/gpu}
 out=${OUT:-$root/bench/results/gpu}
-limit_all_s=470
+limit_all_s=${LIMIT_S:-470}
 begin=$(date +%s)
 failed=0
 
@@ -50,6 +52,7 @@ step() {
     return 1
   fi
   [ "$limit" -lt "$left" ] || limit=$left
+  [ "$limit" -lt "${STEP_LIMIT_S:-$limit}" ] || limit=${STEP_LIMIT_S:-$limit}
   start=$(date +%s)
   timeout -k 5 "$limit" "$@" >"$out/$file" 2>"$out/$file.log" </dev/null
   code=$?
