@@ -40,13 +40,13 @@ constexpr std::size_t content_bytes = 16;  // xattr_args
 // mnt_id_req of `bytes` bytes.
 Argument mount_request(std::uint32_t bytes, std::uint64_t mount) {
   return {.kind = Argument::Kind::buffer,
-          .bytes = bytes_of(bytes) + bytes_of(std::uint32_t{0}) + bytes_of(mount) +
-                   bytes_of(std::uint64_t{0})};
+          .bytes = joined({bytes_of(bytes), bytes_of(std::uint32_t{0}), bytes_of(mount),
+                           bytes_of(std::uint64_t{0})})};
 }
 Argument content(Argument held) {
   Argument all =
-      bytes(std::string(8, '\0') + bytes_of(static_cast<std::uint32_t>(held.bytes.size())) +
-            bytes_of(std::uint32_t{0}));
+      bytes(joined({std::string(8, '\0'), bytes_of(static_cast<std::uint32_t>(held.bytes.size())),
+                    bytes_of(std::uint32_t{0})}));
   all.parts.push_back({0, std::move(held)});
   return all;
 }

@@ -26,7 +26,7 @@ constexpr int no_command = 9999;
 // A handle of `bytes` bytes, of a type that no file system has.
 Argument handle(std::uint32_t bytes) {
   return {.kind = Argument::Kind::buffer,
-          .bytes = bytes_of(bytes) + bytes_of(std::int32_t{0x7f}) + std::string(128, '\0')};
+          .bytes = joined({bytes_of(bytes), bytes_of(std::int32_t{0x7f}), std::string(128, '\0')})};
 }
 Argument lock(short type) {
   struct flock wanted{};
@@ -235,7 +235,7 @@ std::vector<Case> file_cases() {
       {SYS_fcntl, "the owner", {object(Object::file), number(F_GETOWN_EX), space(8)}},
       {SYS_fcntl,
        "an owner of no type",
-       {object(Object::file), number(F_SETOWN_EX), bytes(bytes_of(9) + bytes_of(0))}},
+       {object(Object::file), number(F_SETOWN_EX), bytes(joined({bytes_of(9), bytes_of(0)}))}},
       {SYS_fcntl, "a hint", {object(Object::file), number(F_GET_RW_HINT), space(8)}},
       {SYS_fcntl, "seals", {object(Object::memory), number(F_GET_SEALS)}},
       {SYS_fcntl, "no command", {object(Object::file), number(no_command), number(0)}},

@@ -27,12 +27,14 @@ constexpr std::uint16_t futex_requeue_number = 456;
 constexpr std::uint64_t not_there = 0x12345678;  // Not in the mapping.
 constexpr std::uint32_t word_of_process = 0x82;  // FUTEX2_SIZE_U32 | FUTEX2_PRIVATE
 
-Argument letter(long type, const std::string& content) { return bytes(bytes_of(type) + content); }
+Argument letter(long type, const std::string& content) {
+  return bytes(joined({bytes_of(type), content}));
+}
 
 // futex_waitv.
 std::string waiter() {
-  return bytes_of(not_there) + std::string(8, '\0') + bytes_of(word_of_process) +
-         bytes_of(std::uint32_t{0});
+  return joined({bytes_of(not_there), std::string(8, '\0'), bytes_of(word_of_process),
+                 bytes_of(std::uint32_t{0})});
 }
 Argument waiters(std::size_t count) {
   Argument all = bytes("");

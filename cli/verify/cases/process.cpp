@@ -95,7 +95,7 @@ std::vector<Case> process_cases() {
        false},
       {listns_number,
        "a short request",
-       {bytes(bytes_of(std::uint32_t{4}) + std::string(28, '\0')), space(64), number(8),
+       {bytes(joined({bytes_of(std::uint32_t{4}), std::string(28, '\0')})), space(64), number(8),
         number(0)}},
   };
 }
