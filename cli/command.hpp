@@ -57,8 +57,11 @@ struct Command {
   std::vector<std::pair<int, std::string>> exits = {};  // Beside the usual 0, 1 and 2.
   bool has_json = false;                                // Does it observe Context::json?
   Run (*add)(CommandLine& line, Context& context) = nullptr;
-  bool is_guest = false;  // A program of its own, k2k-NAME (guest.hpp), which has the missing
-                          // fields.
+  // The package of a guest: a program of its own, k2k-NAME (guest.hpp), which has the missing
+  // fields. Empty: a part of this program.
+  std::string guest_of_package = {};
+
+  [[nodiscard]] bool is_guest() const { return !guest_of_package.empty(); }
 };
 
 struct Context {

@@ -10,7 +10,6 @@ Command doctor_command();
 Command host_command();
 Command ctl_command();
 Command top_command();
-Command watch_command();
 Command route_command();
 Command calibrate_command();
 Command calls_command();
@@ -22,10 +21,13 @@ Command help_command();
 Command grep_command();   // apps/grep
 Command bench_command();  // In k2k-bench: bench/command.
 Command lab_command();    // In k2k-lab: labs.
+Command watch_command();  // In k2k-watch: cli/watch.
 
 // Their summaries, as k2k lists them.
 inline constexpr const char* bench_summary =
     "Measure this machine and compare with what it permits";
 inline constexpr const char* lab_summary = "Run an experiment of the papers";
+inline constexpr const char* watch_summary =
+    "Measure what Linux' device paths cost this machine";
 
 }  // namespace k2k::cli

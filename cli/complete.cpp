@@ -181,7 +181,7 @@ int complete(const Context& context, int argc, const char* const* argv) {
   }
   const auto shell = static_cast<Shell>(named - std::begin(shells));
   const Line line = line_of(shell, cursor, {arguments.begin() + first_word, arguments.end()});
-  if (const Command* const guest = guest_of(context, line)) return become_guest(guest->name, argv);
+  if (const Command* const guest = guest_of(context, line)) return become_guest(*guest, argv);
   const Candidates found = candidates(outline_of(context), line);
   if (shell == Shell::bash) return print(for_bash(found, line.current));
   return print(shell == Shell::zsh ? for_zsh(found) : for_fish(found));

@@ -45,13 +45,13 @@ std::optional<std::string> find_guest(const std::string& name) {
   return std::nullopt;
 }
 
-int become_guest(const std::string& name, const char* const* argv) {
-  const auto program = find_guest(name);
+int become_guest(const Command& guest, const char* const* argv) {
+  const auto program = find_guest(guest.name);
   if (!program) {
     return complain(
         fmt::format("'k2k {}' is a program of its own, k2k-{}, and it is not installed; "
-                    "it is in the package k2k-lab",
-                    name, name));
+                    "it is in the package {}",
+                    guest.name, guest.name, guest.guest_of_package));
   }
   ::execv(program->c_str(), const_cast<char* const*>(argv));
   return complain(fmt::format("cannot run {}: {}", *program, std::strerror(errno)));
@@ -67,7 +67,7 @@ const Command* guest_of(const Context& context, int argc, const char* const* arg
     if (wanted.starts_with("k2k-")) wanted.erase(0, 4);
   }
   for (const Command& command : *context.commands) {
-    if (command.is_guest && command.name == wanted) return &command;
+    if (command.is_guest() && command.name == wanted) return &command;
   }
   return nullptr;
 }

@@ -18,9 +18,9 @@ namespace k2k::cli {
 // Returns the path of k2k-NAME, or nullopt.
 std::optional<std::string> find_guest(const std::string& name);
 
-// Executes that program in place of this process. Returns only if it is missing or cannot be
+// Executes k2k-NAME in place of this process. Returns only if it is missing or cannot be
 // executed: the exit status, after a message.
-int become_guest(const std::string& name, const char* const* argv);
+int become_guest(const Command& guest, const char* const* argv);
 
 // The guest that these arguments name, as a command or as the topic of help or man; otherwise
 // nullptr.

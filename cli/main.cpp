@@ -8,19 +8,24 @@ int main(int argc, char** argv) {
   const Command bench = {.name = "bench",
                          .summary = bench_summary,
                          .examples = {{"k2k bench", "The benchmarks and their goals."}},
-                         .is_guest = true};
+                         .guest_of_package = "k2k-lab"};
   const Command lab = {
       .name = "lab",
       .summary = lab_summary,
       .examples = {{"k2k lab governor", "Real threads under 1, 5 and 25 %, in 55 s."}},
-      .is_guest = true};
+      .guest_of_package = "k2k-lab"};
+  const Command watch = {
+      .name = "watch",
+      .summary = watch_summary,
+      .examples = {{"k2k watch", "The host time of each device path, over three seconds."}},
+      .guest_of_package = "k2k"};
   const std::vector<Command> commands = {
       info_command(),
       doctor_command(),
       host_command(),
       ctl_command(),
       top_command(),
-      watch_command(),
+      watch,
       grep_command(),
       bench,
       lab,

@@ -195,7 +195,7 @@ std::string command_page(const Context& context, const Command& command) {
 int run_man(const Context& context, std::string page, bool list) {
   std::vector<std::string> known = {"k2k"};
   for (const Command& command : *context.commands) {
-    if (!command.is_guest || find_guest(command.name)) known.push_back("k2k-" + command.name);
+    if (!command.is_guest() || find_guest(command.name)) known.push_back("k2k-" + command.name);
   }
   if (list) return print(fmt::format("{}.1\n", fmt::join(known, ".1\n")));
   if (page.ends_with(".1")) page.resize(page.size() - 2);

@@ -206,7 +206,7 @@ class Invocation {
     add_configuration(root_, context_, flags_);
     for (const Command& command : commands) {
       CLI::App* const app = root_.add_subcommand(command.name, command.summary);
-      if (command.is_guest) continue;
+      if (command.is_guest()) continue;
       CommandLine line(*app, context_);
       Run action = command.add(line, context_);
       app->final_callback([this, &command, action = std::move(action)] {
@@ -269,7 +269,7 @@ int guarded(int argc, const char* const* argv, const std::vector<Command>& comma
   Invocation invocation(commands);
   if (is_complete(argc, argv)) return complete(invocation.context(), argc, argv);
   if (const Command* const guest = guest_of(invocation.context(), argc, argv)) {
-    return become_guest(guest->name, argv);
+    return become_guest(*guest, argv);
   }
   const int status = invocation.parse(argc, argv);
   return status != exit_ok ? status : invocation.act();

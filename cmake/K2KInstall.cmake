@@ -73,8 +73,8 @@ install(SCRIPT "${PROJECT_SOURCE_DIR}/cmake/install_headers.cmake")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/device/nvrtc"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/k2k/modules/device")
 
-# --- The command line; it prints its own manual pages and completions. The programs that some of its
-# commands are, with their pages, are the component `lab`.
+# --- The command line; it prints its own manual pages and completions. Some of its commands are
+# programs; k2k-bench and k2k-lab, with their pages, are the component `lab`.
 if(TARGET k2k_cli)
   install(TARGETS k2k_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
   get_property(guests GLOBAL PROPERTY K2K_GUESTS)
@@ -88,8 +88,10 @@ if(TARGET k2k_cli)
   add_custom_target(pages ALL DEPENDS "${pages}/manual-pages")
   set(of_guests "")
   foreach(guest IN LISTS guests)
-    install(TARGETS k2k_${guest} RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/k2k" COMPONENT lab)
-    install(FILES "${pages}/man/k2k-${guest}.1" DESTINATION "${man_dir}" COMPONENT lab)
+    get_property(component GLOBAL PROPERTY K2K_GUEST_${guest}_COMPONENT)
+    list(TRANSFORM component PREPEND "COMPONENT;")
+    install(TARGETS k2k_${guest} RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/k2k" ${component})
+    install(FILES "${pages}/man/k2k-${guest}.1" DESTINATION "${man_dir}" ${component})
     list(APPEND of_guests PATTERN "k2k-${guest}.1" EXCLUDE)
   endforeach()
   install(DIRECTORY "${pages}/man/" DESTINATION "${man_dir}" ${of_guests})

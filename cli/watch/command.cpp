@@ -1,4 +1,6 @@
-// k2k watch: what the kernel's device paths cost this machine, with or without a runtime of K2K.
+// k2k watch: what Linux' device paths cost this machine, with or without a runtime of K2K.
+
+#include "cli/watch/steer/command.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -15,9 +17,8 @@
 #include "cli/watch/show/json.hpp"
 #include "cli/watch/show/metrics.hpp"
 #include "cli/watch/show/page.hpp"
+#include "cli/watch/show/text.hpp"
 #include "cli/watch/watcher.hpp"
-#include "cli/watch_steer.hpp"
-#include "cli/watch_text.hpp"
 #include "control/http_page.hpp"
 
 namespace k2k::cli {
@@ -76,7 +77,7 @@ int show_report(const Context& context, const WatchOptions& options, Screen& scr
                 const watch::Report& report, const char* event) {
   if (options.prometheus) return print(watch::as_metrics(report));
   if (context.json) return print(watch::json_line(report, event));
-  return screen.show(watch_text(report, options.rows, context.color));
+  return screen.show(watch::as_text(report, options.rows, context.color));
 }
 
 // Watches until the end of the time, or until the user ends it. Returns the report of all of it.
@@ -172,7 +173,7 @@ int run_watch(const Context& context, const WatchOptions& options) {
 Command watch_command() {
   return {
       .name = "watch",
-      .summary = "Measure what the kernel's device paths cost this machine",
+      .summary = watch_summary,
       .description =
           "Measures the CPU time that Linux' own interrupts, softirqs, kernel threads and work "
           "items take for accelerators, storage, networks and other devices, and the time that "

@@ -34,7 +34,7 @@ def check_install() -> list[str]:
             if (prefix / "bin/k2k").exists():
                 capture([prefix / "bin/k2k", "--version"])
                 problems += wrong_pages(prefix)
-                for command in ("bench", "lab"):  # Programs of their own, in libexec.
+                for command in ("bench", "lab", "watch"):  # Programs of their own, in libexec.
                     capture([prefix / "bin/k2k", command, "--help"])
                 problems += _wrong_component()
             status.update("each header alone")

@@ -1,4 +1,4 @@
-#include "cli/watch_text.hpp"
+#include "cli/watch/show/text.hpp"
 
 #include <fmt/format.h>
 
@@ -8,14 +8,14 @@
 #include "cli/command.hpp"
 #include "cli/text_table.hpp"
 
-namespace k2k::cli {
+namespace k2k::watch {
 
 namespace {
 
 using Cells = std::vector<std::vector<std::string>>;
 
 std::string harmless_text(std::string text) {
-  blank_control_characters(text);
+  cli::blank_control_characters(text);
   return text;
 }
 
@@ -72,7 +72,7 @@ std::string paths_text(const watch::Report& report, std::size_t rows, bool color
                          : "-",
                      cores.empty() ? "-" : watch::list_of(cores), harmless_text(row.name)});
   }
-  std::string text = text_table(cells, color);
+  std::string text = cli::text_table(cells, color);
   if (report.rows.size() + 1 > cells.size()) {
     text += fmt::format("and {} more; --rows shows them\n", report.rows.size() + 1 - cells.size());
   }
@@ -91,7 +91,7 @@ std::string victims_text(const watch::Report& report, bool color) {
                      victim.interrupted_s ? milliseconds(*victim.interrupted_s) : "needs BPF",
                      harmless_text(victim.name)});
   }
-  return "programs that waited for a core\n" + text_table(cells, color) + "\n";
+  return "programs that waited for a core\n" + cli::text_table(cells, color) + "\n";
 }
 
 std::string harms_text(const watch::Report& report, bool color) {
@@ -104,12 +104,12 @@ std::string harms_text(const watch::Report& report, bool color) {
                      fmt::format("{}", harm.process), harmless_text(harm.victim),
                      harmless_text(harm.cause)});
   }
-  return "waits that kernel threads caused\n" + text_table(cells, color) + "\n";
+  return "waits that kernel threads caused\n" + cli::text_table(cells, color) + "\n";
 }
 
 }  // namespace
 
-std::string watch_text(const watch::Report& report, std::size_t rows, bool color) {
+std::string as_text(const Report& report, std::size_t rows, bool color) {
   return heading_text(report) + paths_text(report, rows, color) + victims_text(report, color) +
          harms_text(report, color) +
          fmt::format(
@@ -118,4 +118,4 @@ std::string watch_text(const watch::Report& report, std::size_t rows, bool color
              report.own_cpu_s, report.own_wall_s, 100 * report.own_share(), report.own_start_s);
 }
 
-}  // namespace k2k::cli
+}  // namespace k2k::watch

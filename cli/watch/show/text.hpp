@@ -7,9 +7,9 @@
 
 #include "cli/watch/report.hpp"
 
-namespace k2k::cli {
+namespace k2k::watch {
 
 // At most `rows` device paths.
-std::string watch_text(const watch::Report& report, std::size_t rows, bool color);
+std::string as_text(const Report& report, std::size_t rows, bool color);
 
-}  // namespace k2k::cli
+}  // namespace k2k::watch

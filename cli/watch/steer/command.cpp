@@ -1,4 +1,4 @@
-#include "cli/watch_steer.hpp"
+#include "cli/watch/steer/command.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
