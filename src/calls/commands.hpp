@@ -27,47 +27,47 @@ namespace detail {
 
 inline constexpr std::uint32_t all_bits = 0xffffffff;
 
-constexpr Command of_shmctl(std::uint32_t command, Kind kind, std::uint16_t bytes) {
+K2K_HD constexpr Command of_shmctl(std::uint32_t command, Kind kind, std::uint16_t bytes) {
   return {31, 1, all_bits, command, 2, {kind, 0, bytes}};
 }
 // Elements of 2 bytes; their number is an argument of the wrapper that Linux does not have.
-constexpr Command of_semctl(std::uint32_t command, Kind kind, std::uint16_t bytes) {
+K2K_HD constexpr Command of_semctl(std::uint32_t command, Kind kind, std::uint16_t bytes) {
   return {66, 2, all_bits, command, 3, {kind, 4, bytes}};
 }
-constexpr Command of_msgctl(std::uint32_t command, Kind kind, std::uint16_t bytes) {
+K2K_HD constexpr Command of_msgctl(std::uint32_t command, Kind kind, std::uint16_t bytes) {
   return {71, 1, all_bits, command, 2, {kind, 0, bytes}};
 }
-constexpr Command of_fcntl(std::uint32_t command, Kind kind, std::uint16_t bytes) {
+K2K_HD constexpr Command of_fcntl(std::uint32_t command, Kind kind, std::uint16_t bytes) {
   return {72, 1, all_bits, command, 2, {kind, 0, bytes}};
 }
-constexpr Command of_reboot(std::uint32_t command, Kind kind, std::uint16_t bytes) {
+K2K_HD constexpr Command of_reboot(std::uint32_t command, Kind kind, std::uint16_t bytes) {
   return {169, 2, all_bits, command, 3, {kind, 0, bytes}};
 }
 // The lower 8 bits are the type of the quota.
-constexpr Command of_quota(std::uint16_t number, std::uint32_t command, Kind kind,
-                           std::uint16_t bytes) {
+K2K_HD constexpr Command of_quota(std::uint16_t number, std::uint32_t command, Kind kind,
+                                  std::uint16_t bytes) {
   const std::uint8_t selector = number == 179 ? 0 : 1;
   return {number, selector, 0xffffff00, command << 8, 3, {kind, 0, bytes}};
 }
 // Without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME.
-constexpr Command of_futex(std::uint32_t command) {
+K2K_HD constexpr Command of_futex(std::uint32_t command) {
   return {202, 1, all_bits & ~std::uint32_t{128 | 256}, command, 3, {Kind::in_struct, 0, 16}};
 }
-constexpr Command of_keyctl(std::uint32_t command, std::uint8_t parameter, Kind kind,
-                            std::uint8_t size_from, std::uint16_t bytes) {
+K2K_HD constexpr Command of_keyctl(std::uint32_t command, std::uint8_t parameter, Kind kind,
+                                   std::uint8_t size_from, std::uint16_t bytes) {
   return {250, 0, all_bits, command, parameter, {kind, size_from, bytes}};
 }
-constexpr Command of_fsconfig(std::uint32_t command, Kind kind, std::uint16_t bytes) {
+K2K_HD constexpr Command of_fsconfig(std::uint32_t command, Kind kind, std::uint16_t bytes) {
   return {431, 1, all_bits, command, 3, {kind, 4, bytes}};
 }
-constexpr Command of_ioctl(std::uint32_t command, Kind kind, std::uint16_t bytes) {
+K2K_HD constexpr Command of_ioctl(std::uint32_t command, Kind kind, std::uint16_t bytes) {
   return {16, 1, all_bits, command, 2, {kind, 0, bytes}};
 }
-constexpr Command of_landlock(std::uint32_t command, std::uint16_t bytes) {
+K2K_HD constexpr Command of_landlock(std::uint32_t command, std::uint16_t bytes) {
   return {445, 1, all_bits, command, 2, {Kind::in_struct, 0, bytes}};
 }
 // AT_HANDLE_MNT_ID_UNIQUE: the number of the mount takes 8 bytes.
-constexpr Command of_handle(std::uint32_t flag, std::uint16_t bytes) {
+K2K_HD constexpr Command of_handle(std::uint32_t flag, std::uint16_t bytes) {
   return {303, 4, 1, flag, 3, {Kind::out_struct, 0, bytes}};
 }
 
@@ -305,7 +305,7 @@ K2K_HD constexpr int count_commands(std::uint16_t number) {
 }
 
 template <std::uint16_t number>
-constexpr Commands<count_commands(number)> commands_of() {
+K2K_HD constexpr Commands<count_commands(number)> commands_of() {
   Commands<count_commands(number)> mine;
   int end = 0;
   for (const Command& command : commands) {

@@ -259,25 +259,35 @@ K2K_HD constexpr HostLayout layout_of(std::uint64_t shape, std::uint64_t frame_b
   return layout;
 }
 
+namespace host {
+
+template <class Reply, class... Arguments>
+K2K_HD constexpr HostLayout layout_of_types() {
+  HostLayout layout;
+  layout.buffers = (std::size_t{0} + ... + (Parameter<Arguments>::is_buffer ? 1 : 0));
+  layout.argument_bytes = (std::size_t{0} + ... + whole_words(Parameter<Arguments>::bytes));
+  layout.reply_bytes = BytesOf<Reply>::value;
+  return layout;
+}
+
+template <class Reply, class... Arguments>
+K2K_HD constexpr std::uint64_t signature_of_types() {
+  Hash hash;
+  put_signature<Hash, Reply, Arguments...>(hash);
+  return hash.value;
+}
+
+}  // namespace host
+
 // The layout that the C++ types of a call determine.
 template <class Reply, class... Arguments>
 struct HostTypes {
   static_assert(std::is_void_v<Reply> || std::is_trivially_copyable_v<Reply>,
                 "the reply of a host function is trivially copyable");
-  static constexpr HostLayout layout = [] {
-    HostLayout layout;
-    layout.buffers = (std::size_t{0} + ... + (host::Parameter<Arguments>::is_buffer ? 1 : 0));
-    layout.argument_bytes = (std::size_t{0} + ... + whole_words(host::Parameter<Arguments>::bytes));
-    layout.reply_bytes = host::BytesOf<Reply>::value;
-    return layout;
-  }();
+  static constexpr HostLayout layout = host::layout_of_types<Reply, Arguments...>();
   static_assert(layout.frame_bytes() <= host_frame_bytes_max,
                 "arguments and reply of a host function take at most 4096 bytes: pass a buffer");
-  static constexpr std::uint64_t signature = [] {
-    host::Hash hash;
-    host::put_signature<host::Hash, Reply, Arguments...>(hash);
-    return hash.value;
-  }();
+  static constexpr std::uint64_t signature = host::signature_of_types<Reply, Arguments...>();
 };
 
 }  // namespace k2k::calls

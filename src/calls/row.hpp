@@ -118,12 +118,12 @@ struct Extent {
 };
 
 struct Row {
-  const char* name;  // As in the manual, section 2.
-  std::uint16_t number;
-  Family family;
-  Blocking blocking;
-  Role role;
-  Parameter parameters[parameters_max];
+  const char* name = "";  // As in the manual, section 2.
+  std::uint16_t number = 0;
+  Family family = Family::own;
+  Blocking blocking = Blocking::never;
+  Role role = Role::consumer;
+  Parameter parameters[parameters_max] = {};
 };
 
 // The number of bytes or elements that an argument of kind value or length gives.

@@ -36,20 +36,20 @@ struct Rows {
 };
 
 template <int size, int count>
-constexpr void add_rows(Rows<size>& joined, int& end, const Row (&rows)[count]) {
+K2K_HD constexpr void add_rows(Rows<size>& joined, int& end, const Row (&rows)[count]) {
   for (const Row& row : rows) joined.row[end++] = row;
 }
 
 template <int... counts>
-constexpr Rows<(counts + ...)> join(const Row (&... arrays)[counts]) {
-  Rows<(counts + ...)> joined;
+K2K_HD constexpr Rows<(counts + ...)> join(const Row (&... arrays)[counts]) {
+  Rows<(counts + ...)> joined{};
   int end = 0;
   (add_rows(joined, end, arrays), ...);
   return joined;
 }
 
 template <int size>
-constexpr int size_of(const Rows<size>&) {
+K2K_HD constexpr int size_of(const Rows<size>&) {
   return size;
 }
 
@@ -73,7 +73,7 @@ struct Shapes {
   Shape shape[rows_of_all] = {};
 };
 
-constexpr Shapes shapes_of_rows() {
+K2K_HD constexpr Shapes shapes_of_rows() {
   Shapes shapes;
   for (int index = 0; index < rows_of_all; ++index) {
     const Row& row = joined.row[index];

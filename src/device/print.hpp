@@ -31,10 +31,10 @@ namespace k2k {
 namespace device {
 
 // Calls of these in a constant expression are compile errors that carry their names.
-inline void print_format_has_an_open_brace() {}
-inline void print_has_fewer_arguments_than_places_in_its_format() {}
-inline void print_has_more_arguments_than_places_in_its_format() {}
-inline void print_format_has_options_that_do_not_suit_the_argument() {}
+K2K_HD inline void print_format_has_an_open_brace() {}
+K2K_HD inline void print_has_fewer_arguments_than_places_in_its_format() {}
+K2K_HD inline void print_has_more_arguments_than_places_in_its_format() {}
+K2K_HD inline void print_format_has_options_that_do_not_suit_the_argument() {}
 
 template <class... Arguments>
 struct PrintFormat {
@@ -105,19 +105,22 @@ K2K_DEVICE inline void add_print_argument(FrameFiller& filler, const T& value) {
   filler.add(carried);
 }
 
+template <class... Arguments>
+K2K_HD constexpr calls::HostLayout print_layout() {
+  calls::HostLayout layout;
+  layout.buffers = (std::size_t{1} + ... +
+                    (calls::print_type_of<Arguments>() == calls::PrintType::text ? 1 : 0));
+  layout.argument_bytes = sizeof...(Arguments) * sizeof(calls::PrintValue);
+  return layout;
+}
+
 template <class Scope, class Chosen, class... Arguments>
 K2K_DEVICE inline Reply print_with(Scope scope, Chosen chosen, int descriptor,
                                    const PrintFormat<Arguments...>& format,
                                    const Arguments&... arguments) {
   static_assert(Chosen::outcome != Outcome::async,
                 "a print is blocking or detached: its frame lies on the caller's stack");
-  constexpr calls::HostLayout layout = [] {
-    calls::HostLayout made;
-    made.buffers = (std::size_t{1} + ... +
-                    (calls::print_type_of<Arguments>() == calls::PrintType::text ? 1 : 0));
-    made.argument_bytes = sizeof...(Arguments) * sizeof(calls::PrintValue);
-    return made;
-  }();
+  constexpr calls::HostLayout layout = print_layout<Arguments...>();
   static_assert(layout.frame_bytes() <= calls::host_frame_bytes_max,
                 "a print takes about 250 numbers or 125 texts: print in parts");
   alignas(8) std::byte frame[layout.frame_bytes()];
