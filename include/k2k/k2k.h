@@ -146,6 +146,33 @@ int k2k_provide(k2k_runtime* runtime, const char* name, const char* signature, i
  *   -ENOENT  no such function    -EDEADLK  in a host function    -EPERM  after fork() */
 int k2k_withdraw(k2k_runtime* runtime, const char* name);
 
+/* --- kernels of other libraries ----------------------------------------------------------------
+ * Kernels that Numba, CuPy, PyTorch, cuda.core or this program launch by CUDA itself, into the
+ * primary context of the first device, on any stream. Only with backend = "cuda". A kernel gets
+ * k2k_serve_context() as an argument and passes it to k2k::begin() (k2k/foreign.hpp) or
+ * k2k_dev_begin() (the device library, k2k_device.ptx). */
+
+/* The runtime looks for the calls of such kernels from now on, with a thread that polls;
+ * k2k_launch() is refused with -EBUSY meanwhile. Waits for a launch in progress. -ENOTSUP  the
+ * backend has no such kernels    -EBUSY  it serves already -EDEADLK  in a host function -EPERM
+ * after fork() */
+int k2k_serve(k2k_runtime* runtime);
+
+/* A device address, valid until k2k_serve_end(). It tells kernels which memory is registered: after
+ * k2k_memory_register() ask again. Older addresses stay valid; memory that they do not know is
+ * copied. Ask before the kernel is launched: this may allocate device memory.
+ *   -EINVAL  k2k_serve() was not called   -ENOMEM, -EIO  from the driver
+ *   -EDEADLK  in a host function          -EPERM  after fork() */
+int k2k_serve_context(k2k_runtime* runtime, uint64_t* context);
+
+/* Waits for all kernels of the device's primary context, and serves their calls meanwhile; after
+ * k2k_cancel() their waiting work-items leave. Kernels launched later must not use the context.
+ * k2k_runtime_destroy() without it answers waiting calls with -ECANCELED.
+ *   -EINVAL  k2k_serve() was not called
+ *   -ECANCELED  k2k_cancel() was called       -EIO  a kernel failed: serving has ended
+ *   -EDEADLK  in a host function              -EPERM  after fork() */
+int k2k_serve_end(k2k_runtime* runtime);
+
 /* --- files ------------------------------------------------------------------------------------
  * File data by the fastest mix of page cache and direct transfers. Needs no runtime. */
 

@@ -37,6 +37,8 @@ struct AreaView;  // protocol/area.hpp
 
 namespace k2k {
 
+struct Serving;
+
 using backend::DeviceInfo;
 using backend::LaunchReport;
 using backend::LaunchShape;
@@ -129,6 +131,7 @@ class K2K_API Runtime {
   [[nodiscard]] server::ServerConfig server_config() const;
 
  private:
+  friend struct Serving;  // runtime/serving.hpp
   struct K2K_INTERNAL State;
   K2K_INTERNAL explicit Runtime(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

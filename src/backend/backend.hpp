@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "backend/device_config.hpp"
+#include "backend/foreign_kernels.hpp"
 #include "backend/kernel_image.hpp"
 #include "backend/launch.hpp"
 #include "base/ranges.hpp"
@@ -92,6 +93,7 @@ class Backend {
   //   EDEADLK    every remaining work-item waits for another; the message names them
   //   EIO        the kernel threw an exception, or the device refused; the message carries its text
   //   ECANCELED  cancel() was called
+  //   EBUSY      foreign_kernels() serve
   virtual Result<LaunchReport> launch(const KernelImage& kernel, const LaunchShape& shape) = 0;
 
   // Ends the launch in progress, if any, as soon as its work-items next yield, wait or meet a
@@ -155,6 +157,9 @@ class Backend {
   // host may touch it: registered memory (router/door/files.hpp). Null: none. Kept until it is
   // replaced; not while a launch is in progress.
   virtual void set_registered(const Ranges* /*ranges*/) {}
+
+  // Null: no other library can launch kernels on this device.
+  [[nodiscard]] virtual ForeignKernels* foreign_kernels() { return nullptr; }
 
   // May the server touch these bytes for a system call? False for device memory the host cannot
   // reach (on the cpu backend only when strict).

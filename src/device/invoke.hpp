@@ -177,6 +177,11 @@ template <std::uint16_t number, class Chosen>
 K2K_DEVICE inline auto call_from_kernel(calls::Role row_role, std::uint32_t site_index,
                                         std::uint16_t call_number, const Words& arguments) {
   using Answer = std::conditional_t<Chosen::outcome == Outcome::async, Ticket<number>, Reply>;
+#if defined(K2K_FOREIGN_KERNELS)
+  static_assert(!std::is_same_v<Chosen, Chosen>,
+                "kernel scope needs sites that are zeroed for each launch: launch the kernel by "
+                "k2k::Runtime::launch(), or use work_item or work_group scope");
+#endif
   const platform::Item& me = platform::current();
   const calls::Role role = role_of<Kernel, Chosen>(row_role);
   if (site_index >= platform::kernel_sites) return Answer(Reply(-error::invalid));

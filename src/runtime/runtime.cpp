@@ -15,6 +15,7 @@
 #include "runtime/backends.hpp"
 #include "runtime/control.hpp"
 #include "runtime/descriptor_table.hpp"
+#include "runtime/serving.hpp"
 #include "runtime/settings/config.hpp"
 #include "runtime/settings/policy_file.hpp"
 #include "server/server.hpp"
@@ -236,6 +237,29 @@ Status Runtime::reconfigure(const server::ServerConfig& config) {
 }
 server::ServerConfig Runtime::server_config() const {
   return state_->forked() ? server::ServerConfig{} : state_->server->config();
+}
+
+Result<backend::ForeignKernels*> Serving::kernels_of(Runtime& runtime, const char* member) {
+  if (Status status = runtime.state_->usable(member); !status) return status.error();
+  backend::ForeignKernels* const kernels = runtime.state_->backend->foreign_kernels();
+  if (kernels != nullptr) return kernels;
+  return Error{ENOTSUP, fmt::format("no other library launches kernels on the device '{}'; set "
+                                    "backend = \"cuda\"",
+                                    runtime.device().name)};
+}
+
+Status Serving::begin(Runtime& runtime) {
+  const auto kernels = kernels_of(runtime, "begin_serving");
+  return kernels ? kernels.value()->begin() : kernels.error();
+}
+Result<std::uint64_t> Serving::context(Runtime& runtime) {
+  const auto kernels = kernels_of(runtime, "serving_context");
+  if (!kernels) return kernels.error();
+  return kernels.value()->context();
+}
+Status Serving::end(Runtime& runtime) {
+  const auto kernels = kernels_of(runtime, "end_serving");
+  return kernels ? kernels.value()->end() : kernels.error();
 }
 
 }  // namespace k2k

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from devtool.process import cores, run
 
-DEVICE = "device.hpp"  # C++17 too: kernels.
+DEVICE = {"device.hpp", "foreign.hpp"}  # C++17 too: kernels.
 BEHIND_MAX = {"runtime.hpp": 20}  # A door → the headers of ours that it may bring.
 
 
@@ -61,7 +61,7 @@ def wrong_doors(tree: Tree) -> list[str]:
 def standards(door: Path) -> list[str]:
     if door.suffix == ".h":
         return ["c11", "c++17"]
-    return ["c++17", "c++20"] if door.name == DEVICE else ["c++20"]
+    return ["c++17", "c++20"] if door.name in DEVICE else ["c++20"]
 
 
 def compile_alone(tree: Tree, header: Path, standard: str) -> Compiled:

@@ -19,7 +19,6 @@
 #include <cerrno>
 #include <memory>
 #include <mutex>
-#include <random>
 #include <string>
 #include <utility>
 
@@ -27,10 +26,11 @@
 #include "backend/cuda/description.hpp"
 #include "backend/cuda/driver.hpp"
 #include "backend/cuda/kernels.hpp"
+#include "backend/cuda/launching.hpp"
 #include "backend/cuda/memory.hpp"
+#include "backend/cuda/served_kernels.hpp"
 #include "backend/launch_gate.hpp"
 #include "backend/limits.hpp"
-#include "backend/sweep.hpp"
 #include "backend/wake_word.hpp"
 #include "base/clock.hpp"
 #include "device/platform/launch_context.hpp"
@@ -42,12 +42,6 @@ namespace {
 // A server without wake-ups should not sleep here (Notify::polling); if it does, only briefly.
 constexpr Nanoseconds doorbell_wait_max = std::chrono::milliseconds(1);
 
-// See LaunchContext::launch. Begins anywhere, because other processes use the device, too.
-std::uint32_t next_launch() {
-  static std::atomic<std::uint32_t> launches{std::random_device{}()};
-  return launches.fetch_add(1, std::memory_order_relaxed) & 0x7fffffffu;
-}
-
 class CudaBackend final : public Backend {
  public:
   CudaBackend(const Driver& driver, CUdevice device)
@@ -55,6 +49,7 @@ class CudaBackend final : public Backend {
 
   ~CudaBackend() override {
     if (getpid() != pid_) {
+      static_cast<void>(served_.release());
       static_cast<void>(memory_.release());
       return;
     }
@@ -62,6 +57,7 @@ class CudaBackend final : public Backend {
     {
       const Current current(driver_, context_);
       if (stream_ != nullptr) driver_.cuStreamDestroy(stream_);
+      served_.reset();
       memory_.reset();
     }
     driver_.cuDevicePrimaryCtxRelease(device_);
@@ -84,6 +80,8 @@ class CudaBackend final : public Backend {
     done = memory_->build(config, info_.resident_waves, info_.reaches_host_pages);
     if (!done) return done;
     info_.area_bytes = memory_->area_bytes();
+    served_ = std::make_unique<ServedKernels>(
+        ServedKernels::Parts{driver_, context_, *memory_, gate_, launching_, stop_, on_abandon_});
     return kernels_.load_all();
   }
 
@@ -117,6 +115,11 @@ class CudaBackend final : public Backend {
                    "the k2k runtime was created before fork(); create a new one in the child"};
     }
     const std::lock_guard lock(launching_);
+    if (served_->serves()) {
+      return Error{EBUSY,
+                   "the runtime serves kernels of other libraries: end that first, or launch by "
+                   "another runtime"};
+    }
     const Current current(driver_, context_);
     const Result<CUfunction> function = kernels_.function_of(kernel, shape);
     if (!function) return function.error();
@@ -157,6 +160,7 @@ class CudaBackend final : public Backend {
   // Waves look at their slots themselves.
   void resume(const std::uint32_t*, std::size_t) noexcept override {}
 
+  ForeignKernels* foreign_kernels() override { return served_.get(); }
   void set_registered(const Ranges* ranges) override { memory_->set_registered(ranges); }
   [[nodiscard]] bool host_may_access(const void* address, std::size_t bytes) const override {
     return memory_->host_may_access(address, bytes);
@@ -183,7 +187,9 @@ class CudaBackend final : public Backend {
     const bool cancelled = abandoned() || protocol::load_acquire(memory_->cancel_word()) != 0;
     if (cancelled) stop_.store(ECANCELED, std::memory_order_release);
     if (cancelled && on_abandon_) on_abandon_();
-    if (Status swept = put_in_order(report); !swept) return swept.error();
+    const Result<std::uint32_t> swept = put_in_order(*memory_, stream_);
+    if (!swept) return swept.error();
+    report.unredeemed_tickets = swept.value();
     report.elapsed = now() - begin;
     if (cancelled) {
       return Error{ECANCELED, "kernel '" + std::string(kernel.name) + "' was cancelled"};
@@ -194,15 +200,12 @@ class CudaBackend final : public Backend {
   Status run(const KernelImage& kernel, const LaunchShape& shape, CUfunction function) {
     const Result<Memory::RangeCounts> ranges = memory_->prepare_launch(stream_);
     if (!ranges) return ranges.error();
-    device::platform::LaunchContext context;
-    context.area = memory_->area();
+    device::platform::LaunchContext context = launch_context(*memory_);
     context.sites = memory_->sites();
     context.ranges = memory_->ranges();
     context.range_count = ranges->shared;
     context.registered_count = ranges->registered;
     context.tenant = shape.tenant;
-    context.cancel = memory_->cancel_word();
-    context.launch = next_launch();
     // Read by cuLaunchKernel at once, never written.
     void* parameters[] = {&context, const_cast<void*>(kernel.closure)};
     Status done =
@@ -211,20 +214,6 @@ class CudaBackend final : public Backend {
                      "launch");
     if (!done) return done;
     if (done = memory_->read_locks(stream_); !done) return done;
-    return memory_->finish(stream_);
-  }
-
-  // Cleans up after work-items: see sweep.hpp. Lock words are in device memory, so it uses a copy
-  // of them.
-  Status put_in_order(LaunchReport& report) {
-    const protocol::AreaView& mirror = memory_->mirror();
-    const auto any = [](const std::uint64_t* words, std::uint32_t count) {
-      return std::any_of(words, words + count, [](std::uint64_t word) { return word != 0; });
-    };
-    const bool left = any(mirror.locks, mirror.wave_count);
-    if (!left && !any(mirror.lent, mirror.arena_blocks + protocol::ticket_words)) return {};
-    report.unredeemed_tickets = sweep(mirror);
-    if (Status done = memory_->write_locks(stream_); !done) return done;
     return memory_->finish(stream_);
   }
 
@@ -241,6 +230,7 @@ class CudaBackend final : public Backend {
   WakeWord wakes_;
   LaunchGate gate_{wakes_};
   std::function<void()> on_abandon_;
+  std::unique_ptr<ServedKernels> served_;  // Uses members above.
 };
 
 }  // namespace

@@ -17,8 +17,8 @@ namespace k2k::backend::cuda {
 // The entry points in use. <cuda.h> adds a version to some names by macros; the macros apply here
 // to both the look-up and the calls.
 #define K2K_CUDA_ENTRIES(entry)                                                                 \
-  entry(cuInit) entry(cuDriverGetVersion) entry(cuGetErrorName) entry(cuGetErrorString)         \
-      entry(cuDeviceGetCount) entry(cuDeviceGet) entry(cuDeviceGetName)                         \
+  entry(cuCtxSynchronize) entry(cuInit) entry(cuDriverGetVersion) entry(cuGetErrorName)         \
+      entry(cuGetErrorString) entry(cuDeviceGetCount) entry(cuDeviceGet) entry(cuDeviceGetName) \
           entry(cuDeviceGetAttribute) entry(cuDeviceTotalMem) entry(cuDevicePrimaryCtxRetain)   \
               entry(cuDevicePrimaryCtxRelease) entry(cuCtxPushCurrent) entry(cuCtxPopCurrent)   \
                   entry(cuMemAlloc) entry(cuMemFree) entry(cuMemHostAlloc) entry(cuMemFreeHost) \

@@ -105,7 +105,7 @@ Memory::~Memory() {
   if (copies_ != nullptr) driver_.cuStreamDestroy(copies_);
 }
 
-Result<Memory::RangeCounts> Memory::prepare_launch(CUstream stream) {
+Memory::RangeCounts Memory::told_ranges(SharedRange* to) {
   RangeCounts counts;
   std::uint32_t count = 0;
   {
@@ -113,8 +113,8 @@ Result<Memory::RangeCounts> Memory::prepare_launch(CUstream stream) {
     for (const Range& range : shared_) {
       const std::uintptr_t end = range.end.load(std::memory_order_acquire);
       if (end == 0) continue;
-      staged_ranges_[count].begin = range.begin.load(std::memory_order_relaxed);
-      staged_ranges_[count++].end = end;
+      to[count].begin = range.begin.load(std::memory_order_relaxed);
+      to[count++].end = end;
     }
   }
   counts.shared = count;
@@ -122,9 +122,15 @@ Result<Memory::RangeCounts> Memory::prepare_launch(CUstream stream) {
     Ranges::Held all[Ranges::ranges_max];
     counts.registered = static_cast<std::uint32_t>(registered->all(all, Ranges::ranges_max));
     for (std::uint32_t at = 0; at < counts.registered; ++at) {
-      staged_ranges_[count++] = {all[at].first, all[at].last};
+      to[count++] = {all[at].first, all[at].last};
     }
   }
+  return counts;
+}
+
+Result<Memory::RangeCounts> Memory::prepare_launch(CUstream stream) {
+  const RangeCounts counts = told_ranges(staged_ranges_);
+  const std::size_t count = std::size_t{counts.shared} + counts.registered;
   Status done = driver_.call(
       driver_.cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(sites_), 0,
                               sizeof(KernelSite) * device::platform::kernel_sites, stream),

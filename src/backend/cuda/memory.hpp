@@ -62,11 +62,14 @@ class Memory {
     std::uint32_t shared = 0;
     std::uint32_t registered = 0;
   };
+  // Writes the ranges that a kernel is told, at most told_ranges_max: shared ones, then registered
+  // ones.
+  RangeCounts told_ranges(device::platform::SharedRange* to);
   // In stream order: zeroes the sites, copies the ranges to the device. Returns their numbers.
   Result<RangeCounts> prepare_launch(CUstream stream);
   // Backend::set_registered().
   void set_registered(const Ranges* ranges) {
-    registered_.store(ranges, std::memory_order_release);  // Pairs with prepare_launch().
+    registered_.store(ranges, std::memory_order_release);  // Pairs with told_ranges().
   }
   // In stream order: copies lock and loan words to the mirror, and back.
   Status read_locks(CUstream stream);

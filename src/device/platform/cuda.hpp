@@ -18,10 +18,22 @@ namespace k2k::device::platform::vendor {
 inline constexpr const char* name = "cuda";
 inline constexpr std::uint32_t wave_lanes = 32;
 
+#if defined(K2K_FOREIGN_KERNELS)
+// Another library launches: blocks and grids of any shape.
+K2K_DEVICE inline std::uint32_t group() {
+  return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+}
+K2K_DEVICE inline std::uint32_t groups() { return gridDim.x * gridDim.y * gridDim.z; }
+K2K_DEVICE inline std::uint32_t rank() {
+  return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+K2K_DEVICE inline std::uint32_t group_items() { return blockDim.x * blockDim.y * blockDim.z; }
+#else
 K2K_DEVICE inline std::uint32_t group() { return blockIdx.x; }
 K2K_DEVICE inline std::uint32_t groups() { return gridDim.x; }
 K2K_DEVICE inline std::uint32_t rank() { return threadIdx.x; }
 K2K_DEVICE inline std::uint32_t group_items() { return blockDim.x; }
+#endif
 K2K_DEVICE inline std::uint32_t lane() {
   std::uint32_t lane;
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "device/platform/foreign_context.hpp"
 #include "device/platform/item.hpp"
 #include "device/platform/launch_context.hpp"
 #include "protocol/area.hpp"
@@ -50,6 +51,18 @@ K2K_DEVICE inline GroupState& group_state() {
 
 K2K_DEVICE inline void begin_group(const LaunchContext& context) {
   if (vendor::rank() == 0) group_state().context = context;
+  vendor::group_barrier();
+}
+
+// The same for a kernel that another library launched (device/foreign.hpp).
+K2K_DEVICE inline void begin_foreign(ForeignContext& given) {
+  if (vendor::rank() == 0) {
+    if (given.compiled_for != foreign_layout) vendor::trap();
+    LaunchContext& context = group_state().context;
+    context = given.launch;
+    const std::uint32_t group = protocol::device_add(&given.groups_begun, std::uint32_t{1});
+    context.launch = (given.launch.launch + group) & 0x7fffffffu;
+  }
   vendor::group_barrier();
 }
 

@@ -14,15 +14,10 @@
 
 #include "base/api.hpp"
 #include "calls/host_call.hpp"
-#include "k2k/runtime.hpp"
 #include "runtime/c_abi/c_abi_common.hpp"
 #include "runtime/report/stats_text.hpp"
 #include "runtime/settings/config.hpp"
 #include "services/functions/host_signature.hpp"
-
-struct k2k_runtime {
-  k2k::Runtime runtime;
-};
 
 namespace {
 

@@ -7,12 +7,16 @@
 #include <cerrno>
 #include <cstddef>
 #include <exception>
+#include <k2k/runtime.hpp>
 #include <new>
 #include <string>
 
 #include "base/result.hpp"
 #include "runtime/settings/config.hpp"
 
+struct k2k_runtime {
+  k2k::Runtime runtime;
+};
 struct k2k_options {
   k2k::ConfigInputs inputs;
 };
