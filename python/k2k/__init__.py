@@ -15,6 +15,7 @@ Every function may be called from any thread. The first call that needs libk2k.s
 LibraryError.
 """
 
+from k2k._device_tensor import DeviceTensor
 from k2k._files import read_into, stats
 from k2k._header import SafetensorsError
 from k2k._library import LibraryError
@@ -26,6 +27,7 @@ from k2k._tensor import Tensor
 __version__ = "0.1.0"
 
 __all__ = [
+    "DeviceTensor",
     "LibraryError",
     "Progress",
     "Runtime",

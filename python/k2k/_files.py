@@ -29,9 +29,10 @@ def read_into(buffer: Any, file: File, offset: int = 0) -> int:
 
     buffer: C-contiguous writable memory of any shape and type: a NumPy array, an object with the
         buffer protocol (bytearray, array, mmap, memoryview), or one with __dlpack__ in memory that
-        the CPU can address (torch.Tensor on the CPU or pinned), or in registered memory of CUDA
-        (register_memory(); also by __cuda_array_interface__). It receives the file's bytes
-        unchanged. Direct transfers need equal remainders of address and offset modulo 4096 (512
+        the CPU can address (torch.Tensor on the CPU or pinned) or in memory of the first CUDA
+        device (also by __cuda_array_interface__), which is registered for the time of the read if
+        it is not registered already. It receives the file's bytes unchanged. Direct transfers
+        into host memory need equal remainders of address and offset modulo 4096 (512
         on many devices); other pages come through the page cache.
     file: a path, a descriptor, or an object with fileno(). The position of a file object is neither
         used nor moved, and bytes that it has not flushed are not read. A path is opened and closed
@@ -45,8 +46,8 @@ def read_into(buffer: Any, file: File, offset: int = 0) -> int:
     an error any part of it may have been written.
 
     TypeError: not a buffer, not a file, or a buffer of Python objects.
-    ValueError: a read-only or non-contiguous buffer, unregistered memory of CUDA, or an offset out
-    of range.
+    ValueError: a read-only or non-contiguous buffer, memory of CUDA that cannot be registered, or
+    an offset out of range.
     NotImplementedError: memory of another device that the CPU cannot address.
     OSError: opening or reading failed; errno gives the reason, filename the path.
     LibraryError: libk2k.so was not found.
@@ -54,7 +55,7 @@ def read_into(buffer: Any, file: File, offset: int = 0) -> int:
     memory = memory_of(buffer)
     if not 0 <= offset <= OFFSET_MAX:
         raise ValueError(f"offset is {offset}; permitted are 0 to 2**63 - 1")
-    with opened(file) as (descriptor, name):
+    with memory.registered(), opened(file) as (descriptor, name):
         return read_fully(descriptor, memory, offset, name)
 
 

@@ -11,10 +11,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from k2k._cuda import DeviceMemory
+from k2k._device_tensor import DeviceTensor
 from k2k._files import opened, read_fully
 from k2k._header import Entry, Header, SafetensorsError, read_header
 from k2k._memory import Memory, memory_of
@@ -32,17 +35,20 @@ GONE_SECONDS_MAX = 1.0  # The interpreter's time after a thread's last step.
 Progress = Callable[[int, int], object]  # Bytes done, bytes in all.
 
 
-class Tensors(Mapping[str, Tensor]):
+Kind = TypeVar("Kind", bound=Tensor | DeviceTensor, covariant=True)
+
+
+class Tensors(Mapping[str, Kind]):
     """The tensors of a file by their names, in the requested order, else in the header's.
 
     metadata: the file's __metadata__.
     """
 
-    def __init__(self, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
+    def __init__(self, tensors: dict[str, Kind], metadata: dict[str, str]) -> None:
         self._tensors = tensors
         self.metadata = metadata
 
-    def __getitem__(self, name: str) -> Tensor:
+    def __getitem__(self, name: str) -> Kind:
         return self._tensors[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -55,13 +61,32 @@ class Tensors(Mapping[str, Tensor]):
         return f"Tensors({list(self._tensors.values())!r})"
 
 
+@overload
 def load_safetensors(
     path: str | os.PathLike[str],
     *,
     names: Iterable[str] | None = None,
     threads: int | None = None,
     progress: Progress | bool | None = None,
-) -> Tensors:
+    device: Literal["cpu"] = "cpu",
+) -> Tensors[Tensor]: ...
+@overload
+def load_safetensors(
+    path: str | os.PathLike[str],
+    *,
+    names: Iterable[str] | None = None,
+    threads: int | None = None,
+    progress: Progress | bool | None = None,
+    device: Literal["cuda"],
+) -> Tensors[DeviceTensor]: ...
+def load_safetensors(
+    path: str | os.PathLike[str],
+    *,
+    names: Iterable[str] | None = None,
+    threads: int | None = None,
+    progress: Progress | bool | None = None,
+    device: Literal["cpu", "cuda"] = "cpu",
+) -> Tensors[Tensor] | Tensors[DeviceTensor]:
     """Reads a safetensors file, or the tensors `names` of it, into memory.
 
     path: of the file. Closing it drops this process's POSIX locks on it, as any close does.
@@ -71,6 +96,7 @@ def load_safetensors(
         when the function returns or raises.
     progress: called from this thread as progress(bytes_done, bytes_total), first with 0, last with
         the total; an exception of it ends the load. True writes a line to stderr.
+    device: "cpu": Tensor in host memory; "cuda": DeviceTensor in memory of the first CUDA device.
 
     Neighbours in the file share one allocation, which lives as long as any view of one of them. The
     memory is writable and private: the file is never changed.
@@ -78,13 +104,15 @@ def load_safetensors(
     SafetensorsError: the file violates the format, or was truncated meanwhile; the message names
         the tensor and the mistake. Every field of the file is checked before use.
     KeyError: a name that is not in the file; the message gives the nearest one.
-    ValueError: `threads` out of range. TypeError: `names` is one text.
-    OSError: opening or reading failed, or memory is exhausted (ENOMEM).
+    ValueError: `threads` out of range, or another device. TypeError: `names` is one text.
+    OSError: opening or reading failed, or memory is exhausted (ENOMEM); ENODEV: no CUDA device.
     LibraryError: libk2k.so was not found.
     """
     count = THREADS_DEFAULT if threads is None else threads
     if not 1 <= count <= THREADS_MAX:
         raise ValueError(f"threads is {threads}; permitted are 1 to {THREADS_MAX}")
+    if device not in AREAS:
+        raise ValueError(f"device is {device!r}; permitted are {', '.join(map(repr, AREAS))}")
     if isinstance(names, str):
         raise TypeError(f"names is the text {names!r}; pass a list of names")
     shown = os.fspath(path)
@@ -93,11 +121,70 @@ def load_safetensors(
         wanted = _wanted(shown, header, names)
         chosen = set(wanted)
         runs = runs_of([entry for entry in header.entries if entry.name in chosen])
-        areas = [allocate(run.begin, run.end - run.begin) for run in runs]
-        with _reporter(shown, progress) as report:
+        areas = [AREAS[device](run.begin, run.end - run.begin) for run in runs]
+        with contextlib.ExitStack() as registered, _reporter(shown, progress) as report:
+            for area in areas:
+                registered.enter_context(area.memory.registered())
             _read(shown, descriptor, runs, areas, count, report)
-    tensors = _tensors_of(shown, runs, areas)
+    tensors: dict[str, Any] = {}
+    for run, area in zip(runs, areas, strict=True):
+        for entry in run.entries:
+            tensors[entry.name] = area.tensor(shown, entry)
     return Tensors({name: tensors[name] for name in wanted}, header.metadata)
+
+
+class Area(Protocol):
+    """Memory for the bytes of a run."""
+
+    memory: Memory
+
+    def tensor(self, path: str, entry: Entry) -> Tensor | DeviceTensor: ...
+
+
+class HostArea:
+    """The same of the host, for the file's bytes from `begin` on."""
+
+    def __init__(self, begin: int, count: int) -> None:
+        self._begin = begin
+        self._bytes = allocate(begin, count)
+        self.memory = Memory(int(self._bytes.ctypes.data), count, self._bytes)
+
+    def tensor(self, path: str, entry: Entry) -> Tensor:
+        """SafetensorsError: a boolean that is neither 0 nor 1."""
+        content = self._bytes[entry.begin - self._begin : entry.end - self._begin]
+        if entry.dtype == "BOOL":
+            _check_booleans(path, entry, content)
+        return Tensor(entry.name, entry.dtype, entry.shape, content)
+
+
+class CudaArea:
+    """The same of a CUDA device. OSError: ENODEV, ENOMEM, EIO."""
+
+    def __init__(self, begin: int, count: int) -> None:
+        self._begin = begin
+        self._lead = begin % ALIGNMENT
+        self._memory = DeviceMemory(self._lead + count) if count else None
+        address = self._memory.address + self._lead if self._memory else 0
+        self.memory = Memory(address, count, self._memory, "tensors")
+
+    def tensor(self, path: str, entry: Entry) -> DeviceTensor:
+        """SafetensorsError: a boolean that is neither 0 nor 1."""
+        at, count = entry.begin - self._begin, entry.end - entry.begin
+        if entry.dtype == "BOOL" and self._memory is not None:
+            content = self._memory.copy_out(self._lead + at, count)
+            _check_booleans(path, entry, np.frombuffer(content, np.uint8))
+        address = self.memory.address + at
+        return DeviceTensor(entry.name, entry.dtype, entry.shape, count, address, self._memory)
+
+
+AREAS: dict[str, Callable[[int, int], Area]] = {"cpu": HostArea, "cuda": CudaArea}
+
+
+def _check_booleans(path: str, entry: Entry, content: NDArray[np.uint8]) -> None:
+    if content.size > 0 and content.max() > 1:
+        raise SafetensorsError(
+            f"{path}: tensor {entry.name!r} of BOOL has bytes other than 0 and 1"
+        )
 
 
 @dataclass
@@ -183,7 +270,7 @@ def _read(
     path: str,
     descriptor: int,
     runs: list[Run],
-    areas: list[NDArray[np.uint8]],
+    areas: list[Area],
     count: int,
     report: Progress,
 ) -> None:
@@ -191,9 +278,9 @@ def _read(
     parts = list(parts_of(runs))
 
     def read_part(part: Part) -> int:
-        area = areas[part.run]
-        address = int(area.ctypes.data) + part.begin - runs[part.run].begin
-        memory = Memory(address, part.end - part.begin, area)
+        whole = areas[part.run].memory
+        address = whole.address + part.begin - runs[part.run].begin
+        memory = Memory(address, part.end - part.begin, whole.holder)
         done = read_fully(descriptor, memory, part.begin, path)
         if done < memory.nbytes:
             raise _truncated(path, runs[part.run], part.begin + done)
@@ -315,16 +402,3 @@ class _Line:
     def end(self) -> None:
         sys.stderr.write("\n")
         sys.stderr.flush()
-
-
-def _tensors_of(path: str, runs: list[Run], areas: list[NDArray[np.uint8]]) -> dict[str, Tensor]:
-    tensors: dict[str, Tensor] = {}
-    for run, area in zip(runs, areas, strict=True):
-        for entry in run.entries:
-            content = area[entry.begin - run.begin : entry.end - run.begin]
-            if entry.dtype == "BOOL" and content.size > 0 and content.max() > 1:
-                raise SafetensorsError(
-                    f"{path}: tensor {entry.name!r} of BOOL has bytes other than 0 and 1"
-                )
-            tensors[entry.name] = Tensor(entry.name, entry.dtype, entry.shape, content)
-    return tensors

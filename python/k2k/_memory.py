@@ -1,6 +1,8 @@
 """The writable memory of an object that a caller passes as a buffer."""
 
+import contextlib
 import ctypes
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,19 +13,38 @@ from k2k import _dlpack, _registered
 
 @dataclass(frozen=True)
 class Memory:
-    """`nbytes` bytes from `address` on; valid and of that size as long as `holder` is held."""
+    """`nbytes` bytes from `address` on; valid and of that size as long as `holder` is held.
+
+    cuda: what it is, if it is memory of CUDA: it has to be registered while it is read into.
+    """
 
     address: int
     nbytes: int
     holder: object
+    cuda: str = ""
+
+    def registered(self) -> contextlib.AbstractContextManager[None]:
+        """The memory as reads need it. ValueError: memory of CUDA that cannot be registered."""
+        return self._registered() if self.cuda else contextlib.nullcontext()
+
+    @contextlib.contextmanager
+    def _registered(self) -> Iterator[None]:
+        with contextlib.ExitStack() as held:
+            try:
+                held.enter_context(_registered.while_read(self.address, self.nbytes))
+            except OSError as error:
+                raise ValueError(
+                    f"the {self.cuda} lies in memory of CUDA that cannot be registered: "
+                    f"{error.strerror}; read into host memory and copy it"
+                ) from None
+            yield
 
 
 def memory_of(buffer: Any) -> Memory:
     """The memory of a NumPy array, an object with the buffer protocol, or one with DLPack.
 
-    TypeError: neither of these, or its elements are Python objects. ValueError: read-only, not
-    C-contiguous, or memory of CUDA that is not registered. NotImplementedError: memory of another
-    device that the CPU cannot address.
+    TypeError: neither of these, or its elements are Python objects. ValueError: read-only, or not
+    C-contiguous. NotImplementedError: memory of another device that the CPU cannot address.
     """
     if isinstance(buffer, np.ndarray):
         return _of_array(buffer)
@@ -61,8 +82,8 @@ def _of_device_array(array: Any) -> Memory:
             raise _unsupported(_dlpack.device_name(kind))
         exported = _dlpack.export(array)
         _check(what, contiguous=exported.contiguous, read_only=exported.read_only)
-        memory = Memory(exported.address, exported.nbytes, exported.capsule)
-        return memory if kind in _dlpack.CPU_DEVICES else _registered_one(what, memory)
+        cuda = what if kind == _dlpack.CUDA_DEVICE else ""
+        return Memory(exported.address, exported.nbytes, exported.capsule, cuda)
     if hasattr(array, "__cuda_array_interface__"):
         return _of_cuda_array(what, array)
     raise TypeError(
@@ -83,17 +104,7 @@ def _of_cuda_array(what: str, array: Any) -> Memory:
         contiguous = contiguous and (extent == 1 or stride == expected)
         expected *= extent
     _check(what, contiguous=contiguous or nbytes == 0, read_only=bool(read_only))
-    return _registered_one(what, Memory(int(address or 0), nbytes, array))
-
-
-def _registered_one(what: str, memory: Memory) -> Memory:
-    # Without a check by Linux: the CPU must not write memory that is declared as CUDA's.
-    if memory.nbytes == 0 or _registered.is_registered(memory.address, memory.nbytes):
-        return memory
-    raise ValueError(
-        f"the {what} lies in memory of CUDA that is not registered: k2k.register_memory("
-        f"{memory.address:#x}, {memory.nbytes}) first, or read into host memory and copy it"
-    )
+    return Memory(int(address or 0), nbytes, array, what)
 
 
 def _unsupported(kind: str) -> NotImplementedError:

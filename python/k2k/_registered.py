@@ -1,5 +1,9 @@
 """register_memory() and unregister_memory(): GPU memory as the target of file reads."""
 
+import contextlib
+import threading
+from collections.abc import Iterator
+
 from k2k import _library
 
 KINDS = {"cuda": 2, "hip": 3}  # k2k_memory_kind of include/k2k/k2k.h
@@ -44,3 +48,34 @@ def is_registered(address: int, nbytes: int) -> bool:
 def _check(address: int) -> None:
     if not 0 < address < 2**64:
         raise ValueError(f"address is {address}; pass that of the memory")
+
+
+_lock = threading.Lock()
+_own: dict[int, list[int]] = {}  # Of while_read(): address → bytes, users.
+
+
+@contextlib.contextmanager
+def while_read(address: int, nbytes: int) -> Iterator[None]:
+    """CUDA memory that is registered for this while, if it is not registered already.
+
+    OSError: as register_memory().
+    """
+    with _lock:
+        at = next((one for one, held in _own.items() if one <= address < one + held[0]), None)
+        if at is not None and address + nbytes <= at + _own[at][0]:
+            _own[at][1] += 1
+        elif nbytes == 0 or is_registered(address, nbytes):
+            at = None
+        else:
+            register_memory(address, nbytes)
+            at = address
+            _own[at] = [nbytes, 1]
+    try:
+        yield
+    finally:
+        if at is not None:
+            with _lock:
+                _own[at][1] -= 1
+                if _own[at][1] == 0:
+                    del _own[at]
+                    unregister_memory(at)
