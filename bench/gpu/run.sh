@@ -132,6 +132,13 @@ same_as "signal-search" "$out/signal_search.txt" "$inputs/digests"
 step "memcached" 60 memcached.json env K2K_BACKEND=cuda "$build/bin/k2k-memcached" --json --load
 rm -rf "$inputs"
 
+# Python: kernels of Numba, cuda.core, CuPy and PyTorch, and reads into device memory.
+if command -v python3 >/dev/null 2>&1; then
+  step "python" 150 python.jsonl python3 -B "$root/python/gpu_check.py"
+else
+  say "SKIPPED python: it is not installed"
+fi
+
 # Last, because it is slow; of the suite only the tests that move data.
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null |
   head -n 1)

@@ -22,6 +22,7 @@ from k2k._library import LibraryError
 from k2k._load import Progress, Tensors, load_safetensors
 from k2k._registered import register_memory, unregister_memory
 from k2k._runtime import Runtime
+from k2k._serving import Serving, device_library, get_include, serve
 from k2k._tensor import Tensor
 
 __version__ = "0.1.0"
@@ -32,11 +33,15 @@ __all__ = [
     "Progress",
     "Runtime",
     "SafetensorsError",
+    "Serving",
     "Tensor",
     "Tensors",
+    "device_library",
+    "get_include",
     "load_safetensors",
     "read_into",
     "register_memory",
+    "serve",
     "stats",
     "unregister_memory",
 ]

@@ -52,6 +52,27 @@ def raise_if(library: ctypes.CDLL, code: int) -> None:
         raise OSError(-code, last_error(library))
 
 
+def path_of(library: ctypes.CDLL) -> str:
+    """The file that the library was loaded from: its name may be one that the linker searched."""
+    found = _Found()
+    own = ctypes.CDLL(None)
+    address = ctypes.cast(library.k2k_last_error, ctypes.c_void_p)
+    if own.dladdr(address, ctypes.byref(found)) == 0 or found.file is None:
+        return str(library._name)
+    return os.fsdecode(found.file)
+
+
+class _Found(ctypes.Structure):
+    """Dl_info of <dlfcn.h>."""
+
+    _fields_ = (
+        ("file", ctypes.c_char_p),
+        ("base", ctypes.c_void_p),
+        ("symbol", ctypes.c_char_p),
+        ("address", ctypes.c_void_p),
+    )
+
+
 def candidates(package: Path) -> list[Path]:
     """Where the library may lie, given where the package lies."""
     tree = package.parent.parent
@@ -88,6 +109,9 @@ def _declared(library: ctypes.CDLL, path: str) -> ctypes.CDLL:
             [handle, text, text, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p],
         ),
         "k2k_withdraw": (ctypes.c_int, [handle, text]),
+        "k2k_serve": (ctypes.c_int, [handle]),
+        "k2k_serve_context": (ctypes.c_int, [handle, ctypes.POINTER(ctypes.c_uint64)]),
+        "k2k_serve_end": (ctypes.c_int, [handle]),
         "k2k_files_create": (ctypes.c_int, [handle, ctypes.POINTER(handle)]),
         "k2k_files_destroy": (None, [handle]),
         "k2k_files_pread": (

@@ -7,7 +7,8 @@
 4. NVRTC compiles the device header, as C++17, within its budget.
 5. What src/io declares of CUDA and cuFile is what NVIDIA's headers declare, and its libcufile is
    loaded by our code (vendor_declarations.py).
-6. What a machine with a GPU needs is packed into build/gpu (bench/gpu/run.sh runs it).
+6. NVRTC compiles the kernels of python/gpu_check.py: CuPy, cuda.core and PyTorch pass them so.
+7. What a machine with a GPU needs is packed into build/gpu (bench/gpu/run.sh runs it).
 """
 
 import ctypes
@@ -34,6 +35,7 @@ PACKED = BUILD / "gpu"
 NVRTC_BUDGET_S = 0.1
 NVRTC_RUNS = 5
 GLIBC_MAX = (2, 34)
+INCLUDE = (ROOT / "include", ROOT / "src", ROOT / "src/device/nvrtc")  # k2k.get_include()
 
 # "ATOM.E.CAS.64.STRONG.SYS", "RED.E.ADD.STRONG.SYS" in machine code, "atom.acq_rel.sys.add" in PTX.
 SYSTEM_RMW = re.compile(r"\b(?:ATOM[GS]?|RED[GS]?)\.\S*\bSYS\b|\b(?:atom|red)\.\S*\bsys\b\S*")
@@ -67,7 +69,7 @@ def check_cuda() -> tuple[list[str], str]:
     """Returns the problems found and a note for the table of steps."""
     toolkit = need_cuda_toolkit()
     need_packages((Package("binutils", "objdump"),))
-    build.build(PRESET, ["gpu_programs", "io_test"])
+    build.build(PRESET, ["gpu_programs", "io_test", "k2k"])
     problems = check_declarations(toolkit)
     problems += check_library(toolkit, build.folder(PRESET) / "src/io/io_test")
     usages: list[Usage] = []
@@ -88,6 +90,7 @@ def check_cuda() -> tuple[list[str], str]:
         problems.append(
             f"NVRTC takes {header_s:.3f} s for the device header; at most {NVRTC_BUDGET_S} s"
         )
+    problems += foreign_kernels(toolkit)
     problems += pack()
     spilled = sum(usage.spill_stores > 0 for usage in usages)
     most = max(usage.registers for usage in usages)
@@ -192,8 +195,7 @@ def nvrtc_seconds(toolkit: Path, source: bytes) -> float:
     options = [
         b"--gpu-architecture=compute_90",
         b"--std=c++17",
-        f"-I{ROOT / 'src'}".encode(),
-        f"-I{ROOT / 'src/device/nvrtc'}".encode(),
+        *(f"-I{folder}".encode() for folder in INCLUDE),
     ]
     array = (ctypes.c_char_p * len(options))(*options)
     times = []
@@ -214,20 +216,47 @@ def nvrtc_seconds(toolkit: Path, source: bytes) -> float:
     return min(times)
 
 
+def foreign_kernels(toolkit: Path) -> list[str]:
+    """The kernels that python/gpu_check.py gives CuPy, cuda.core and PyTorch: NVRTC and nvcc, with
+    the folders of k2k.get_include(), take them as C++17."""
+    whole = (ROOT / "python/gpu_check.py").read_text()
+    found = re.search(r'^SOURCE = r"""(.*?)"""', whole, re.MULTILINE | re.DOTALL)
+    if found is None:
+        return ["python/gpu_check.py has no SOURCE: no foreign kernel was compiled"]
+    nvrtc_seconds(toolkit, found[1].encode())
+    place = build.folder(PRESET) / "foreign_kernel.cu"
+    place.write_text(found[1])
+    done = run(
+        [
+            *(toolkit / "bin/nvcc", "-ptx", "-std=c++17", "-arch=compute_75", "-o", os.devnull),
+            *(f"-I{folder}" for folder in INCLUDE),
+            place,
+        ]
+    )
+    return [f"nvcc refuses a foreign kernel:\n{done.stdout}"] if done.returncode else []
+
+
 def pack() -> list[str]:
     """Copies programs and the libraries they need into build/gpu, stripped."""
     shutil.rmtree(PACKED, ignore_errors=True)
     (PACKED / "bin").mkdir(parents=True)
     (PACKED / "lib/fallback").mkdir(parents=True)
     problems = []
+    needed: set[Path] = set()
     for binary in binaries_with_kernels():
         target = PACKED / "bin" / binary.name
         capture(["strip", "-o", target, binary])
-        for library in libraries_of(binary):
-            ours = library.name.startswith(COMPILER_LIBRARIES)
-            place = PACKED / ("lib/fallback" if ours else "lib") / library.name
-            if not place.exists():
-                capture(["strip", "-o", place, library.resolve()])
+        needed.update(libraries_of(binary))
+    # For Python: the library under the name that k2k/_library.py asks for, and its device library.
+    folder = build.folder(PRESET)
+    capture(["strip", "-o", PACKED / "lib/libk2k.so", (folder / "libk2k.so").resolve()])
+    shutil.copy(folder / "k2k_device.ptx", PACKED / "lib")
+    needed.update(libraries_of(folder / "libk2k.so"))
+    for library in sorted(needed):
+        ours = library.name.startswith(COMPILER_LIBRARIES)
+        place = PACKED / ("lib/fallback" if ours else "lib") / library.name
+        if not place.exists():
+            capture(["strip", "-o", place, library.resolve()])
     for path in [*sorted((PACKED / "bin").iterdir()), *sorted((PACKED / "lib").glob("*.so*"))]:
         newest = newest_glibc(capture(["objdump", "-T", path]))
         if newest > GLIBC_MAX:

@@ -7,6 +7,7 @@ from devtool.environment import EXIT_MISSING, make_venv, need_requirements
 from devtool.tree import ROOT
 
 VENV = ROOT / ".venv-cuda"
+PYTHON_VENV = ROOT / ".venv-cuda-python"
 TOOLKIT = VENV / "toolkit"  # The path in CMakePresets.json: a link, because wheels lie deeper.
 
 
@@ -20,6 +21,17 @@ def need_cuda_toolkit() -> Path:
         end=_link,
     )
     return TOOLKIT
+
+
+def need_cuda_python() -> Path:
+    """Installs what kernels in Python need (requirements-cuda-python.txt). Returns its Python."""
+    need_requirements(
+        "requirements-cuda-python.txt",
+        PYTHON_VENV,
+        title="CUDA for Python into {folder} (300 MB)",
+        begin=lambda: make_venv(PYTHON_VENV),
+    )
+    return PYTHON_VENV / "bin/python"
 
 
 def _link() -> None:

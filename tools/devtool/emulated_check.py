@@ -6,6 +6,9 @@ that proves). Needs the toolkit, not a GPU.
 1. The portable conformance suite: once in turn, and once for each seed of a random order of lanes.
 2. The examples for a GPU, and the benchmark's list of capabilities.
 3. `k2k doctor` with the backend cuda, and `k2k grep` beside GNU grep.
+4. Kernels of Numba and cuda.core, and tensors in device memory: python/k2k_tests/cuda_test.py and
+   parts of python/gpu_check.py. CuPy and PyTorch bring NVIDIA's run-time library, which takes no
+   driver but NVIDIA's; NVRTC and nvcc compile their kernels in the step `cuda`.
 """
 
 import tempfile
@@ -15,13 +18,14 @@ from pathlib import Path
 
 from devtool import build
 from devtool.console import Status
+from devtool.cuda_toolkit import need_cuda_python
 from devtool.process import Command, run
 from devtool.tree import ROOT
 
 PRESET = "emulated-cuda"
 SEEDS = (1, 2, 3)
 LIMIT_S = 120
-TARGETS = ("gpu_programs", "emulator_test")
+TARGETS = ("gpu_programs", "emulator_test", "k2k")
 # A driver that waits for a kernel for ever would make the step wait: each launch has an end.
 LIMITED = {"EMULATED_CUDA_LAUNCH_LIMIT_MS": "60000", "K2K_CONFIG": "/dev/null"}
 EXAMPLES = (
@@ -57,6 +61,11 @@ def check_emulated_cuda() -> tuple[list[str], str]:
             count += 1
         status.update("k2k grep")
         problems += grep_differs(folder)
+        status.update("kernels of Python")
+        python = need_cuda_python()
+        for one in python_runs(folder, python):
+            problems += problems_of(one)
+            count += 1
     return problems, f"{count} programs on the emulated driver, {len(SEEDS)} seeds; no GPU was used"
 
 
@@ -75,6 +84,21 @@ def runs(folder: Path) -> Iterator[Run]:
         says="emulated",
     )
     yield Run("k2k doctor", [folder / "cli/k2k", "doctor"], {"K2K_BACKEND": "cuda"})
+
+
+def python_runs(folder: Path, python: Path) -> Iterator[Run]:
+    env = {
+        "K2K_LIBRARY": str(folder / "libk2k.so"),
+        "LD_LIBRARY_PATH": str(folder / "emulator/cuda/lib"),
+        "PYTHONPATH": str(ROOT / "python"),
+        "GPU_CHECK_SMALLER": "16",  # 256 threads, not 4,096.
+    }
+    tests = [ROOT / "python/k2k_tests" / name for name in ("cuda_test.py", "serving_test.py")]
+    pytest: list[str | Path] = [python, "-B", "-m", "pytest", "-q", "-rs", *tests]
+    yield Run("Python's tests of kernels", pytest, env, says=" passed")
+    script = ROOT / "python/gpu_check.py"
+    for name in ("numba", "numba_streams", "numba_many", "cuda_core"):
+        yield Run(f"gpu_check.py {name}", [python, "-B", script, name], env, says='"ok": true')
 
 
 def problems_of(one: Run) -> list[str]:

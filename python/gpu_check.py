@@ -1,0 +1,564 @@
+"""What Python does with a GPU: kernels of Numba, cuda.core, CuPy and PyTorch call Linux, and files
+are read into device memory.
+
+    python3 python/gpu_check.py [PART...]     all parts but the slow ones if none is named
+
+One JSON line a result on the standard output; what the parts say besides goes to stderr. A part is
+a process of its own, with a time limit: a kernel that fails takes no other part along. Exit: 0 all
+passed or had no library, 1 one failed, 77 no GPU can be used here.
+
+libk2k.so is K2K_LIBRARY, else that of build/gpu, else the package's own search.
+"""
+
+import argparse
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+PACK = ROOT / "build/gpu/lib"
+SKIPPED = 77
+LIMIT_S = 45
+SLOW_LIMIT_S = 200
+RATE_BYTES = 512 << 20  # A multiple of 8 bytes.
+ROUNDS = 3
+
+Result = dict[str, Any]
+PARTS: dict[str, Callable[[Path], Iterator[Result]]] = {}
+SLOW: set[str] = set()  # Only if they are named.
+
+SOURCE = r"""
+#include <k2k/foreign.hpp>
+
+// Each block reads the file, and appends what it read to another.
+extern "C" __global__ void copies(unsigned long long context, const char* from, const char* to,
+                                  long* answers) {
+  k2k::begin(context);
+  __shared__ char buffer[4096];
+  const int file = k2k::open(k2k::work_group, from, 0).fd();
+  const long bytes = k2k::pread(k2k::work_group, file, buffer, sizeof(buffer), 0);
+  k2k::close(k2k::work_group, file);
+  const int made = k2k::open(k2k::work_group, to, 1 | 64 | 1024, 0644).fd();
+  const long written = k2k::write(k2k::work_group, made, buffer, bytes > 0 ? bytes : 0);
+  k2k::close(k2k::work_group, made);
+  if (k2k::item_rank() == 0) {
+    answers[k2k::group_rank()] = written;
+    k2k::print_to(k2k::work_item, 2, "block {} of {}: {} bytes\n", k2k::group_rank(),
+                  k2k::group_count(), written);
+  }
+}
+"""
+BLOCKS = 6
+RESULTS = 1  # The descriptor that results are written to.
+SMALLER = int(os.environ.get("GPU_CHECK_SMALLER", "1"))  # Divides sizes: for emulated devices.
+
+
+def part(function: Callable[[Path], Iterator[Result]]) -> Callable[[Path], Iterator[Result]]:
+    PARTS[function.__name__] = function
+    return function
+
+
+def slow(function: Callable[[Path], Iterator[Result]]) -> Callable[[Path], Iterator[Result]]:
+    SLOW.add(function.__name__)
+    return part(function)
+
+
+def expect(condition: bool, what: str) -> None:
+    if not condition:
+        raise AssertionError(what)
+
+
+def pattern(count: int) -> bytes:
+    """Bytes whose neighbours and pages differ."""
+    import numpy as np
+
+    return np.random.default_rng(count).integers(0, 256, count, np.uint8).tobytes()
+
+
+def text_of(path: Path) -> bytes:
+    return os.fsencode(path) + b"\0"
+
+
+@contextmanager
+def serving() -> Iterator[Any]:
+    import k2k
+
+    with k2k.serve() as server:
+        yield server
+
+
+def check_copies(folder: Path, answers: list[int]) -> Result:
+    want = (folder / "from").read_bytes()
+    expect(answers == [len(want)] * BLOCKS, f"the answers are {answers}")
+    found = (folder / "to").read_bytes()
+    expect(found == want * BLOCKS, f"the copy has {len(found)} other bytes")
+    return {"blocks": BLOCKS, "bytes": len(found)}
+
+
+@part
+def numba(folder: Path) -> Iterator[Result]:
+    import numpy as np
+    from numba import cuda
+
+    import k2k.device as k2k_device
+
+    @cuda.jit
+    def copies(context, buffers, out, answers):  # type: ignore[no-untyped-def]
+        k2k_device.begin(context)
+        block = cuda.blockIdx.x
+        file = k2k_device.group_open("from", 0)
+        count = k2k_device.group_pread(file, buffers[block], 0)
+        k2k_device.group_close(file)
+        if cuda.threadIdx.x == 0:
+            made = k2k_device.open(out, 1 | 64 | 1024, 0o644)
+            answers[block] = k2k_device.write(made, buffers[block, :count])
+            k2k_device.close(made)
+            k2k_device.print("block {} of {}: {} bytes\n", block, cuda.gridDim.x, answers[block])
+
+    os.chdir(folder)
+    answers = cuda.to_device(np.zeros(BLOCKS, np.int64))
+    buffers = cuda.to_device(np.zeros((BLOCKS, 4096), np.uint8))
+    out = cuda.to_device(np.frombuffer(b"to\0", np.uint8))
+    begin = time.perf_counter()
+    with serving() as server:
+        copies[BLOCKS, 64](server.context, buffers, out, answers)
+        cuda.synchronize()
+    yield check_copies(folder, answers.copy_to_host().tolist()) | {
+        "seconds_with_compilation": round(time.perf_counter() - begin, 2)
+    }
+
+
+@part
+def numba_streams(folder: Path) -> Iterator[Result]:
+    """A kernel waits in read(2) of a pipe until one on another stream writes to it."""
+    import numpy as np
+    from numba import cuda
+
+    import k2k.device as k2k_device
+
+    @cuda.jit
+    def reads(context, fd, buffer, answers):  # type: ignore[no-untyped-def]
+        k2k_device.begin(context)
+        if cuda.grid(1) == 0:
+            answers[0] = k2k_device.read(fd, buffer)
+
+    @cuda.jit
+    def writes(context, fd, buffer, answers):  # type: ignore[no-untyped-def]
+        k2k_device.begin(context)
+        if cuda.grid(1) == 0:
+            answers[1] = k2k_device.write(fd, buffer)
+
+    answers = cuda.to_device(np.zeros(2, np.int64))
+    sent = cuda.to_device(np.arange(100, dtype=np.uint8))
+    taken = cuda.to_device(np.zeros(1000, np.uint8))
+    one, other = cuda.stream(), cuda.stream()
+    out, into = os.pipe()
+    with serving() as server:
+        context = server.context
+        # Loaded before a kernel waits: loading may wait for it.
+        for kernel in (reads, writes):
+            kernel[1, 1, one](context, -1, sent, answers)
+        one.synchronize()
+        expect(answers.copy_to_host().tolist() == [-9, -9], "EBADF is the answer for -1")
+        begin = time.perf_counter()
+        reads[1, 32, one](context, out, taken, answers)
+        writes[1, 32, other](context, into, sent, answers)
+        cuda.synchronize()
+        seconds = time.perf_counter() - begin
+    found = answers.copy_to_host().tolist()
+    expect(found == [100, 100], f"the answers are {found}")
+    expect(bytes(taken.copy_to_host()[:100]) == bytes(range(100)), "other bytes came")
+    yield {"microseconds": round(seconds * 1e6)}
+
+
+@part
+def numba_many(folder: Path) -> Iterator[Result]:
+    """Every thread reads its part of a file into registered memory."""
+    import numpy as np
+    from numba import cuda
+
+    import k2k
+    import k2k.device as k2k_device
+
+    blocks, threads, each = max(32 // SMALLER, 1), 128, 4096
+
+    @cuda.jit
+    def reads(context, fd, rows, answers):  # type: ignore[no-untyped-def]
+        k2k_device.begin(context)
+        rank = cuda.grid(1)
+        answers[rank] = k2k_device.pread(fd, rows[rank], rank * each)
+
+    count = blocks * threads
+    want = pattern(count * each)
+    (folder / "data").write_bytes(want)
+    fd = os.open(folder / "data", os.O_RDONLY)
+    answers = cuda.to_device(np.zeros(count, np.int64))
+    rows = cuda.to_device(np.zeros((count, each), np.uint8))
+    with serving() as server:
+        for registered in (False, True):
+            if registered:
+                k2k.register_memory(rows.device_ctypes_pointer.value, count * each)
+            for _warm in (False, True):
+                context = server.context
+                begin = time.perf_counter()
+                reads[blocks, threads](context, fd, rows, answers)
+                cuda.synchronize()
+                seconds = time.perf_counter() - begin
+            found = answers.copy_to_host()
+            expect(bool((found == each).all()), f"answers {np.unique(found).tolist()}")
+            expect(rows.copy_to_host().tobytes() == want, "other bytes came")
+            yield {
+                "calls": count,
+                "registered": registered,
+                "calls_per_second": round(count / seconds),
+                "gigabytes_per_second": round(count * each / seconds / 1e9, 3),
+            }
+        k2k.unregister_memory(rows.device_ctypes_pointer.value)
+    os.close(fd)
+
+
+@part
+def cuda_core(folder: Path) -> Iterator[Result]:
+    from cuda.bindings import driver
+    from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
+
+    import k2k
+
+    device = Device()
+    device.set_current()
+    stream = device.create_stream()
+    options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}", include_path=k2k.get_include())
+    begin = time.perf_counter()
+    kernel = Program(SOURCE, "c++", options).compile("ptx").get_kernel("copies")
+    compiled = time.perf_counter() - begin
+
+    def given(content: bytes) -> Any:
+        error, place = driver.cuMemAlloc(len(content))
+        expect(error == 0, str(error))
+        driver.cuMemcpyHtoD(place, content, len(content))
+        return place
+
+    names = given(text_of(folder / "from")), given(text_of(folder / "to"))
+    answers = given(bytes(8 * BLOCKS))
+    with serving() as server:
+        config = LaunchConfig(grid=BLOCKS, block=(16, 4))
+        launch(stream, config, kernel, server.context, *map(int, names), int(answers))
+        stream.sync()
+    found = (ctypes.c_int64 * BLOCKS)()
+    driver.cuMemcpyDtoH(ctypes.addressof(found), answers, 8 * BLOCKS)
+    yield check_copies(folder, list(found)) | {"seconds_of_nvrtc": round(compiled, 2)}
+
+
+@part
+def cupy(folder: Path) -> Iterator[Result]:
+    import cupy
+    import numpy as np
+
+    import k2k
+
+    options = ("-std=c++17", *(f"-I{place}" for place in k2k.get_include()))
+    kernel = cupy.RawKernel(SOURCE, "copies", options=options)
+    names = [
+        cupy.asarray(np.frombuffer(text_of(folder / name), np.uint8)) for name in ("from", "to")
+    ]
+    answers = cupy.zeros(BLOCKS, cupy.int64)
+    with serving() as server:
+        kernel((BLOCKS,), (64,), (np.uint64(server.context), *names, answers))
+        cupy.cuda.get_current_stream().synchronize()
+    yield check_copies(folder, answers.get().tolist())
+    want = pattern(100_001)
+    (folder / "data").write_bytes(want)
+    array = cupy.zeros(100_000, cupy.uint8)
+    expect(k2k.read_into(array, folder / "data", 1) == 100_000, "a short read")
+    expect(array.get().tobytes() == want[1:], "read_into() brought other bytes")
+    yield {"read_into": array.nbytes}
+
+
+@part
+def torch_kernel(folder: Path) -> Iterator[Result]:
+    import torch
+
+    import k2k
+
+    kernel = torch.cuda._compile_kernel(
+        SOURCE, "copies", cuda_include_dirs=k2k.get_include(), nvcc_options=["-std=c++17"]
+    )
+    names = [
+        torch.frombuffer(bytearray(text_of(folder / name)), dtype=torch.uint8).cuda()
+        for name in ("from", "to")
+    ]
+    answers = torch.zeros(BLOCKS, dtype=torch.int64, device="cuda")
+    with serving() as server:
+        kernel((BLOCKS, 1, 1), (64, 1, 1), (server.context, *names, answers))
+        torch.cuda.synchronize()
+    yield check_copies(folder, answers.tolist())
+
+
+@slow
+def torch_inline(folder: Path) -> Iterator[Result]:
+    import torch
+    from torch.utils.cpp_extension import load_inline
+
+    import k2k
+
+    launcher = """
+void launch(int64_t context, torch::Tensor from, torch::Tensor to, torch::Tensor answers) {
+  copies<<<answers.numel(), 64>>>(context, reinterpret_cast<const char*>(from.data_ptr()),
+      reinterpret_cast<const char*>(to.data_ptr()), answers.data_ptr<int64_t>());
+}
+"""
+    begin = time.perf_counter()
+    module = load_inline(
+        "k2k_copies",
+        cpp_sources="void launch(int64_t, torch::Tensor, torch::Tensor, torch::Tensor);",
+        cuda_sources=SOURCE + launcher,
+        functions=["launch"],
+        extra_include_paths=k2k.get_include(),
+        build_directory=str(folder),
+    )
+    compiled = time.perf_counter() - begin
+    names = [
+        torch.frombuffer(bytearray(text_of(folder / name)), dtype=torch.uint8).cuda()
+        for name in ("from", "to")
+    ]
+    answers = torch.zeros(BLOCKS, dtype=torch.int64, device="cuda")
+    with serving() as server:
+        module.launch(server.context, *names, answers)
+        torch.cuda.synchronize()
+    yield check_copies(folder, answers.tolist()) | {"seconds_of_nvcc": round(compiled, 1)}
+
+
+@part
+def torch_read_into(folder: Path) -> Iterator[Result]:
+    import torch
+
+    import k2k
+
+    want = pattern(9_000_001)
+    path = folder / "data"
+    path.write_bytes(want)
+    cases = 0
+    for registered in (False, True):
+        tensor = torch.zeros(9 << 20, dtype=torch.uint8, device="cuda")
+        if registered:
+            k2k.register_memory(tensor.data_ptr(), tensor.nbytes)
+        for cold in (True, False):
+            for at, offset, count in ((0, 0, 9_000_001), (13, 4097, 5_000_000), (1, 8_999_999, 9)):
+                if cold:
+                    drop(path)
+                tensor.zero_()
+                torch.cuda.synchronize()
+                done = k2k.read_into(tensor[at : at + count], path, offset)
+                part_of = want[offset : offset + count]
+                expect(done == len(part_of), f"{done} bytes were read")
+                found = tensor.cpu().numpy().tobytes()
+                expect(found[at : at + done] == part_of, "other bytes came")
+                expect(not any(found[:at] + found[at + done :]), "bytes around were written")
+                cases += 1
+        if registered:
+            k2k.unregister_memory(tensor.data_ptr())
+    halves = torch.zeros((1000, 50), dtype=torch.bfloat16, device="cuda")
+    expect(k2k.read_into(halves, path, 7) == 100_000, "a short read")
+    expect(halves.view(torch.uint8).cpu().numpy().tobytes() == want[7:100_007], "bfloat16 differs")
+    yield {"cases": cases + 1}
+
+
+def drop(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def write_safetensors(path: Path, tensors: dict[str, tuple[str, list[int], bytes]]) -> None:
+    header, at = {}, 0
+    for name, (dtype, shape, content) in tensors.items():
+        end = at + len(content)
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, end]}
+        at = end
+    text = json.dumps(header).encode()
+    content = b"".join(content for _, _, content in tensors.values())
+    path.write_bytes(len(text).to_bytes(8, "little") + text + content)
+
+
+@part
+def safetensors(folder: Path) -> Iterator[Result]:
+    import torch
+
+    import k2k
+
+    path = folder / "model.safetensors"
+    tensors = {
+        "bytes": ("U8", [3, 7], pattern(21)),  # What follows is not aligned.
+        "weights": ("F32", [300, 1000], pattern(1_200_000)),
+        "halves": ("BF16", [500, 64], pattern(64_000)),
+        "flags": ("BOOL", [5], b"\0\1\1\0\1"),
+        "small": ("F8_E4M3", [9], pattern(9)),
+        "counts": ("I64", [1 << 18], pattern(2 << 20)),
+        "empty": ("F32", [0, 4], b""),
+    }
+    write_safetensors(path, tensors)
+    for threads in (1, 4):
+        drop(path)
+        loaded = k2k.load_safetensors(path, device="cuda", threads=threads)
+        expect(list(loaded) == list(tensors), "other names")
+        for name, (_, shape, content) in tensors.items():
+            tensor = loaded[name].torch()
+            expect(tensor.is_cuda and list(tensor.shape) == shape, f"{name}: {tensor.shape}")
+            found = tensor.contiguous().view(-1).view(torch.uint8) if content else tensor
+            expect(found.cpu().numpy().tobytes() == content, f"{name}: other bytes")
+        del loaded
+    yield {"tensors": len(tensors)}
+
+
+@part
+def rates(folder: Path) -> Iterator[Result]:
+    """GB/s of a file into device memory, the page cache full and empty; the best of some rounds."""
+    import torch
+
+    import k2k
+
+    path = folder / "model.safetensors"
+    content = torch.arange(RATE_BYTES // 8, dtype=torch.int64)
+    write_safetensors(path, {"all": ("I64", [content.numel()], content.numpy().tobytes())})
+    skip = path.stat().st_size - RATE_BYTES
+    target = torch.empty(RATE_BYTES, dtype=torch.uint8, device="cuda")
+    want = content.cuda().view(torch.uint8)
+    whole = path.stat().st_size
+
+    def from_file() -> Any:
+        mapped = torch.from_file(str(path), shared=True, size=whole, dtype=torch.uint8)
+        return mapped.cuda()[skip:]
+
+    def read_into() -> Any:
+        k2k.read_into(target, path, skip)
+        return target
+
+    def load() -> Any:
+        return k2k.load_safetensors(path, device="cuda")["all"].torch().view(torch.uint8)
+
+    def pinned() -> Any:
+        host = torch.empty(RATE_BYTES, dtype=torch.uint8, pin_memory=True)
+        k2k.read_into(host, path, skip)
+        return host.cuda()
+
+    k2k.register_memory(target.data_ptr(), target.nbytes)
+    ways: dict[str, Callable[[], Any]] = {
+        "torch.from_file().cuda()": from_file,
+        "k2k.read_into(cuda)": read_into,
+        "k2k.load_safetensors(cuda)": load,
+        "k2k.read_into(pinned).cuda()": pinned,
+    }
+    for cold in (False, True):
+        for name, way in ways.items():
+            best = float("inf")
+            for _ in range(1 if cold else ROUNDS):
+                if cold:
+                    drop(path)
+                target.zero_()
+                torch.cuda.synchronize()
+                begin = time.perf_counter()
+                result = way()
+                torch.cuda.synchronize()
+                best = min(best, time.perf_counter() - begin)
+                # No shape of it is the same: the bytes from the file's end are.
+                expect(bool(torch.equal(result[-RATE_BYTES:], want)), f"{name}: other bytes")
+                del result
+            yield {
+                "way": name,
+                "cold": cold,
+                "gigabytes_per_second": round(RATE_BYTES / best / 1e9, 2),
+            }
+    k2k.unregister_memory(target.data_ptr())
+
+
+# --- The parts as processes.
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, add_help=True)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--here", action="store_true", help="in this process, one part")
+    given = parser.parse_args()
+    unknown = [name for name in given.parts if name not in PARTS]
+    if unknown:
+        parser.error(f"there is no part {unknown[0]!r}; there are {', '.join(PARTS)}")
+    if given.here:
+        return run_here(given.parts[0])
+    why = no_gpu()
+    if why:
+        print(f"gpu_check.py: {why}", file=sys.stderr)
+        return SKIPPED
+    names = given.parts or [name for name in PARTS if name not in SLOW]
+    failed = [name for name in names if not run_part(name)]
+    return 1 if failed else 0
+
+
+def no_gpu() -> str:
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        return f"no GPU can be used: {error}"
+    count = ctypes.c_int()
+    result = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
+    return f"no GPU can be used: the driver answers {result}" if result or not count.value else ""
+
+
+def run_part(name: str) -> bool:
+    limit = SLOW_LIMIT_S if name in SLOW else LIMIT_S
+    begin = time.monotonic()
+    command = [sys.executable, "-B", __file__, "--here", name]
+    try:
+        code = subprocess.run(command, env=environment(), timeout=limit, check=False).returncode
+    except subprocess.TimeoutExpired:
+        code = -1
+        tell(name, ok=False, error=f"no end within {limit} s")
+    if code not in (0, 1, -1):
+        tell(name, ok=False, error=f"the process ended with {code}")
+    print(f"gpu_check.py: {name}: {time.monotonic() - begin:.1f} s", file=sys.stderr)
+    return code == 0
+
+
+def run_here(name: str) -> int:
+    global RESULTS
+    RESULTS = os.dup(1)
+    os.dup2(2, 1)  # What kernels print is no result.
+    with tempfile.TemporaryDirectory(prefix="k2k-gpu-") as place:
+        folder = Path(place)
+        (folder / "from").write_bytes(bytes(range(251)) * 3)
+        try:
+            for result in PARTS[name](folder):
+                tell(name, ok=True, **result)
+        except ModuleNotFoundError as error:
+            tell(name, ok=None, error=f"{error}")
+        except Exception as error:
+            tell(name, ok=False, error=f"{type(error).__name__}: {error}")
+            return 1
+    return 0
+
+
+def tell(name: str, **facts: Any) -> None:
+    os.write(RESULTS, (json.dumps({"part": name, **facts}) + "\n").encode())
+
+
+def environment() -> dict[str, str]:
+    env = dict(os.environ)
+    places = [str(ROOT / "python"), env.get("PYTHONPATH", "")]
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, places))
+    env.setdefault("K2K_CONFIG", "/dev/null")
+    if "K2K_LIBRARY" not in env and (PACK / "libk2k.so").exists():
+        env["K2K_LIBRARY"] = str(PACK / "libk2k.so")
+        places = [str(PACK), env.get("LD_LIBRARY_PATH", "")]
+        env["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, places))
+    return env
+
+
+if __name__ == "__main__":
+    sys.exit(main())
