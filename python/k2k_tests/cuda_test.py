@@ -7,7 +7,10 @@ Runs where libk2k.so has the CUDA backend and a driver shows a device: on the em
 import ctypes
 import errno
 import os
+import re
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -19,7 +22,7 @@ import pytest
 
 import k2k
 from k2k import _cuda
-from k2k_tests.fixture import Raw, need_library, write
+from k2k_tests.fixture import Raw, environment, need_library, write
 
 need_library()
 cuda: Any = pytest.importorskip("numba.cuda")
@@ -237,11 +240,52 @@ def test_a_runtime_that_serves_launches_nothing_and_two_may_serve(server: k2k.Se
     assert answers.copy_to_host().tolist() == [-errno.EBADF]
 
 
-def test_kernels_call_functions_of_python(server: k2k.Serving) -> None:
+CALLS_PYTHON = r"""
+#include <k2k/foreign.hpp>
+extern "C" __global__ void kernel(unsigned long long context, long* answers) {
+  k2k::begin(context);
+  K2K_LOCAL(long, sum);
+  const auto reply = k2k::host_call<long>(k2k::work_item, "double", 20 + long(threadIdx.y));
+  k2k::AtomicRef(sum).fetch_add(reply.value(), k2k::memory_order_relaxed,
+                                k2k::memory_scope_work_group);
+  k2k::barrier();
+  answers[k2k::global_rank()] = reply.ok() ? sum : reply.error();
+}
+"""
+
+
+def test_kernels_in_cpp_call_functions_of_python(server: k2k.Serving) -> None:
+    core: Any = pytest.importorskip("cuda.core")
     server.provide("double", lambda value: value * 2, "i64(i64)")
-    server.withdraw("double")
-    with pytest.raises(OSError, match="double"):
-        server.withdraw("double")
+    options = core.ProgramOptions(
+        std="c++17", arch=f"sm_{core.Device().arch}", include_path=k2k.get_include()
+    )
+    # Machine code for a GPU, PTX for the emulated one.
+    kind = "ptx" if "emulated" in core.Device().name else "cubin"
+    kernel = core.Program(CALLS_PYTHON, "c++", options).compile(kind).get_kernel("kernel")
+    answers = words(12)
+    stream = core.Device().create_stream()
+    shape = core.LaunchConfig(grid=(1, 3), block=(2, 2))
+    for _ in range(2):  # Local memory is fresh for each launch.
+        address = int(answers.device_ctypes_pointer.value)
+        core.launch(stream, shape, kernel, server.context, address)
+        stream.sync()
+        assert answers.copy_to_host().tolist() == [2 * (40 + 42)] * 12
+
+
+def test_the_program_of_the_guide_runs() -> None:
+    guide = Path(__file__).resolve().parents[2] / "docs/guides/python-kernels.md"
+    program = re.search(r"^## Numba.*?^```python\n(.*?)^```", guide.read_text(), re.M | re.S)
+    assert program is not None
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program[1]],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    name = len(Path("/etc/hostname").read_bytes())
+    assert ended.stdout == f"read {name} bytes\n[{name}]\n", ended.stderr
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,16 @@ def test_serving_needs_a_device_that_other_libraries_use() -> None:
         k2k.serve({"no.such": 1})
 
 
+def test_serving_finds_a_device_or_names_what_is_missing() -> None:
+    try:
+        k2k.serve().close()
+        code = 0  # On the emulated driver, or on a GPU.
+    except OSError as error:
+        code = error.errno or 0
+        assert "CUDA" in str(error) or "backend 'cuda'" in str(error)  # noqa: PT017
+    assert code in (0, errno.ENODEV)
+
+
 def test_the_folders_for_compilers_hold_the_header_of_kernels() -> None:
     folders = [Path(folder) for folder in k2k.get_include()]
     for name in ("k2k/foreign.hpp", "device/k2k.hpp", "type_traits"):

@@ -13,3 +13,7 @@ if count != len(buffer) or buffer != HERE.read_bytes():
 library = Path(k2k.__file__).with_name("libk2k.so")
 if f" {library}\n" not in Path("/proc/self/maps").read_text():
     raise SystemExit(f"{library} is not the library that was loaded")
+if not (library.parent / "include/k2k/foreign.hpp").exists() or k2k.get_include()[0] != str(
+    library.parent / "include"
+):
+    raise SystemExit(f"the headers of kernels are not beside {library}: {k2k.get_include()}")
