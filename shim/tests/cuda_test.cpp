@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "shim/tests/programs_fixture.hpp"
@@ -49,6 +50,43 @@ INSTANTIATE_TEST_SUITE_P(, CudaScenes, testing::Values("reads", "writes", "strea
 TEST_F(CudaPrograms, without_the_library_the_kernel_cannot_address_the_memory) {
   const Outcome without = play_in(K2K_CUDA_PROBE, "reads", "A=1");
   EXPECT_NE(without.out.find("read: -1 EFAULT"), std::string::npos) << without.out;
+}
+
+// Of the tests' own CUDA, whose memory neither the CPU nor Linux can address, and of the driver
+// that executes PTX (emulator/cuda).
+class UnmodifiedCudaProgram : public CudaPrograms {
+ protected:
+  void SetUp() override {
+    CudaPrograms::SetUp();
+    std::ofstream file(folder() + "/data");
+    for (int at = 0; at < 400'000; ++at) file << at << '\n';
+  }
+  [[nodiscard]] Outcome play_with(const std::string& drivers,
+                                  const std::string& environment) const {
+    return run("LD_LIBRARY_PATH=" + drivers + " " + environment,
+               K2K_CUDA_UNMODIFIED " " + folder() + "/data");
+  }
+};
+
+TEST_F(UnmodifiedCudaProgram, reads_and_writes_files_through_the_library) {
+  for (const char* drivers : {K2K_FIXTURE_DRIVER, K2K_EMULATED_DRIVER}) {
+    const Outcome outcome = play_with(drivers, preloaded_and(""));
+    EXPECT_EQ(outcome.status, 0) << drivers << outcome.error;
+    EXPECT_EQ(outcome.out,
+              "pread: 2688890 bytes, right\n"
+              "read: 2688890 bytes, right\n"
+              "pwrite: 2688890 bytes, right\n")
+        << drivers;
+    EXPECT_GT(stat_of(outcome, "reads"), 200) << outcome.error;
+    EXPECT_EQ(stat_of(outcome, "writes"), 3) << outcome.error;
+    EXPECT_EQ(stat_of(outcome, "without_router"), 0) << outcome.error;
+  }
+}
+
+TEST_F(UnmodifiedCudaProgram, without_the_library_gets_efault_and_says_so) {
+  const Outcome outcome = play_with(K2K_FIXTURE_DRIVER, "A=1");
+  EXPECT_EQ(outcome.status, 3) << outcome.error;
+  EXPECT_EQ(outcome.out, "pread: Bad address\n");
 }
 
 TEST_F(CudaPrograms, memory_is_served_from_its_allocation_to_its_free) {
