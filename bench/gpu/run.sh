@@ -6,6 +6,7 @@
 #   BUILD=dir               the folder of bin/ and lib/, by default build/gpu
 #   LIMIT_S=470             seconds for all steps together
 #   STEP_LIMIT_S=n          no step may take longer, whatever its own limit is
+#   FILES=dir               a folder on the disk to read from, by default that of the results
 #
 # Needs glibc 2.34 and the driver (580 or later); no compiler, no network, no Python. Each step has a
 # time limit of its own and is killed when it expires. summary.txt holds the outcome of each step.
@@ -67,7 +68,7 @@ step() {
   return "$code"
 }
 
-say "K2K on a GPU, $(date -u +%Y-%m-%dT%H:%M:%SZ)"
+say "K2K on a GPU, $(date -u +%Y-%m-%dT%H:%M:%SZ), commit $(cat "$build/commit.txt" 2>/dev/null)"
 if command -v nvidia-smi >/dev/null 2>&1; then
   step "nvidia-smi" 20 nvidia-smi.txt nvidia-smi -q
 fi
@@ -86,6 +87,24 @@ done
 step "round trip" 60 roundtrip.jsonl "$build/bin/device_bench_cuda" roundtrip
 step "throughput" 90 throughput.jsonl "$build/bin/device_bench_cuda" throughput
 step "idle" 60 idle.jsonl "$build/bin/device_bench_cuda" idle
+
+# File data into the GPU's memory, planned with the costs that are measured here. A tmpfs has neither
+# cold data nor O_DIRECT.
+disk=$out
+for folder in "${FILES:-$out}" "$root" /var/tmp /tmp; do
+  [ -w "$folder" ] && [ "$(stat -f -c %T "$folder")" != tmpfs ] && disk=$folder && break
+done
+scratch=$(mktemp -d -p "$disk")
+export K2K_PROFILE_DIR="$scratch/profiles"
+step "route engines" 30 engines.json "$build/bin/k2k" route engines --json
+step "calibrate" 30 calibrate.json "$build/bin/k2k" calibrate --memory cuda --seconds 10 --json "$disk"
+step "file data" 75 file_into_device.jsonl "$build/bin/file_bench_cuda" --folder "$disk" --seconds 45
+# A program that knows nothing of K2K, with the library and without: alone, Linux answers EFAULT.
+cp "$build/bin/k2k" "$scratch/data"
+step "unmodified program" 30 unmodified.txt env LD_PRELOAD="$build/lib/libk2k_io.so" K2K_IO_STATS=1 \
+  "$build/bin/cuda_unmodified" "$scratch/data"
+say "noted   the same without the library: $("$build/bin/cuda_unmodified" "$scratch/data" 2>&1 | tail -n 1)"
+rm -rf "$scratch"
 
 # k2k grep on the GPU must print the names that GNU grep prints.
 tree=/usr/include

@@ -68,7 +68,7 @@ def bench(names: list[str], record: bool) -> None:
         raise Refused(f"no benchmark {', '.join(unknown)}; there are: {', '.join(known)}", 2)
     folder = RESULTS if record else build.folder(PRESET) / "bench-results"
     folder.mkdir(parents=True, exist_ok=True)
-    _commit()
+    commit()
     for name in names or own:
         lines = list(_lines_of(name, small))
         with (folder / f"{name}.jsonl").open("a") as results:
@@ -139,14 +139,14 @@ def _run_system(name: str) -> Iterator[dict[str, object]]:
 def about(command: str) -> dict[str, object]:
     return {
         "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "commit": _commit(),
+        "commit": commit(),
         "machine": machine(),
         "command": command,
     }
 
 
 @functools.cache  # Asked before anything is recorded: results make the tree dirty.
-def _commit() -> str:
+def commit() -> str:
     done = run(["git", "describe", "--always", "--dirty", "--abbrev=12"])
     return done.stdout.strip() if done.returncode == 0 else "unknown"
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devtool import build
+from devtool.bench import commit
 from devtool.console import Refused, Status
 from devtool.cuda_toolkit import need_cuda_toolkit
 from devtool.environment import Package, need_packages
@@ -36,6 +37,10 @@ NVRTC_BUDGET_S = 0.1
 NVRTC_RUNS = 5
 GLIBC_MAX = (2, 34)
 INCLUDE = (ROOT / "include", ROOT / "src", ROOT / "src/device/nvrtc")  # k2k.get_include()
+# What a machine with a GPU runs, too, though it holds no device code.
+HOST_PROGRAMS = ("bench/gpu/file_bench_cuda", "shim/cuda_unmodified")
+# The library under the name that k2k/_library.py asks for, and the shim.
+LIBRARIES = ("libk2k.so", "shim/libk2k_io.so", "shim/libk2k_io_router.so")
 
 # "ATOM.E.CAS.64.STRONG.SYS", "RED.E.ADD.STRONG.SYS" in machine code, "atom.acq_rel.sys.add" in PTX.
 SYSTEM_RMW = re.compile(r"\b(?:ATOM[GS]?|RED[GS]?)\.\S*\bSYS\b|\b(?:atom|red)\.\S*\bsys\b\S*")
@@ -242,16 +247,18 @@ def pack() -> list[str]:
     (PACKED / "bin").mkdir(parents=True)
     (PACKED / "lib/fallback").mkdir(parents=True)
     problems = []
-    needed: set[Path] = set()
-    for binary in binaries_with_kernels():
-        target = PACKED / "bin" / binary.name
-        capture(["strip", "-o", target, binary])
-        needed.update(libraries_of(binary))
-    # For Python: the library under the name that k2k/_library.py asks for, and its device library.
+    (PACKED / "commit.txt").write_text(commit() + "\n")
     folder = build.folder(PRESET)
-    capture(["strip", "-o", PACKED / "lib/libk2k.so", (folder / "libk2k.so").resolve()])
+    needed: set[Path] = set()
+    for binary in [*binaries_with_kernels(), *(folder / name for name in HOST_PROGRAMS)]:
+        capture(["strip", "-o", PACKED / "bin" / binary.name, binary])
+        needed.update(libraries_of(binary))
+    for name in LIBRARIES:
+        library = (folder / name).resolve()
+        capture(["strip", "-o", PACKED / "lib" / Path(name).name, library])
+        needed.update(libraries_of(library))
+    # What Python links kernels with.
     shutil.copy(folder / "k2k_device.ptx", PACKED / "lib")
-    needed.update(libraries_of(folder / "libk2k.so"))
     for library in sorted(needed):
         ours = library.name.startswith(COMPILER_LIBRARIES)
         place = PACKED / ("lib/fallback" if ours else "lib") / library.name

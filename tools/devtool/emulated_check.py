@@ -84,6 +84,26 @@ def runs(folder: Path) -> Iterator[Run]:
         says="emulated",
     )
     yield Run("k2k doctor", [folder / "cli/k2k", "doctor"], {"K2K_BACKEND": "cuda"})
+    yield Run(
+        "file data",
+        [
+            folder / "bench/gpu/file_bench_cuda",
+            *("--folder", folder, "--mib", "16", "--seconds", "0"),
+        ],
+        driver_of(folder),
+        says='"direction":"write"',
+    )
+    yield Run(
+        "an unmodified program",
+        [folder / "shim/cuda_unmodified", folder / "shim/libk2k_io_router.so"],
+        driver_of(folder) | {"LD_PRELOAD": str(folder / "shim/libk2k_io.so")},
+        says="pwrite",
+    )
+
+
+def driver_of(folder: Path) -> dict[str, str]:
+    """For programs that find the driver when they run: those with device code are linked to it."""
+    return {"LD_LIBRARY_PATH": str(folder / "emulator/cuda/lib")}
 
 
 def python_runs(folder: Path, python: Path) -> Iterator[Run]:
