@@ -2,7 +2,7 @@
 # Runs every program that needs a GPU, in less than 8 minutes: `./dev check --only cuda` packs the
 # programs into build/gpu, and this script runs them on a machine with an NVIDIA GPU.
 #
-#   bench/gpu/run.sh        results below $OUT, or bench/results/gpu/ if OUT is not set
+#   bench/gpu/run.sh        results below $OUT, or build/gpu-run/ if OUT is not set
 #   BUILD=dir               the folder of bin/ and lib/, by default build/gpu
 #   LIMIT_S=470             seconds for all steps together
 #   STEP_LIMIT_S=n          no step may take longer, whatever its own limit is
@@ -10,6 +10,8 @@
 #
 # Needs glibc 2.34 and the driver (580 or later); no compiler, no network, no Python. Each step has a
 # time limit of its own and is killed when it expires. summary.txt holds the outcome of each step.
+# record/DATE-DEVICE holds what is worth keeping: copy it into bench/results/gpu, and ./dev format
+# makes docs/results/gpu.md of it.
 # Exit: 0 all steps passed, 1 one failed or ran out of time, 77 no GPU can be used here.
 set -u
 
@@ -17,6 +19,8 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 build=${BUILD:-$root/build/gpu}
 out=${OUT:-$root/bench/results/gpu}
 limit_all_s=${LIMIT_S:-470}
+out=${OUT:-$root/build/gpu-run}
+limit_all_s=470
 begin=$(date +%s)
 failed=0
 
@@ -42,6 +46,8 @@ say() {
   echo "$*" | tee -a "$out/summary.txt"
 }
 
+now_ms() { echo $(($(date +%s%N) / 1000000)); }
+
 # step NAME SECONDS FILE COMMAND...: standard output into FILE, the rest into FILE.log.
 step() {
   name=$1 limit=$2 file=$3
@@ -55,9 +61,11 @@ step() {
   [ "$limit" -lt "$left" ] || limit=$left
   [ "$limit" -lt "${STEP_LIMIT_S:-$limit}" ] || limit=${STEP_LIMIT_S:-$limit}
   start=$(date +%s)
+  start=$(now_ms)
   timeout -k 5 "$limit" "$@" >"$out/$file" 2>"$out/$file.log" </dev/null
   code=$?
-  spent=$(($(date +%s) - start))
+  spent=$(($(now_ms) - start))
+  spent="$((spent / 1000)).$(printf %03d $((spent % 1000)))"
   case $code in
     0) say "passed  $name (${spent} s)" ;;
     77) say "SKIPPED $name: $(tail -n 1 "$out/$file.log")" ;;
@@ -68,10 +76,14 @@ step() {
   return "$code"
 }
 
-say "K2K on a GPU, $(date -u +%Y-%m-%dT%H:%M:%SZ), commit $(cat "$build/commit.txt" 2>/dev/null)"
+commit=$(cat "$build/commit.txt" 2>/dev/null || echo unknown)
+say "K2K on a GPU, $(date -u +%Y-%m-%dT%H:%M:%SZ), commit $commit"
 if command -v nvidia-smi >/dev/null 2>&1; then
   step "nvidia-smi" 20 nvidia-smi.txt nvidia-smi -q
+  say "driver  $(sed -n 's/^Driver Version *: //p' "$out/nvidia-smi.txt" | head -n 1)"
 fi
+say "host    $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores," \
+  "Linux $(uname -r)"
 # The first step that needs the device decides whether there is one.
 step "capabilities" 60 capabilities.jsonl "$build/bin/device_bench_cuda" capabilities
 if [ $? -eq 77 ]; then
@@ -97,7 +109,8 @@ done
 scratch=$(mktemp -d -p "$disk")
 export K2K_PROFILE_DIR="$scratch/profiles"
 step "route engines" 30 engines.json "$build/bin/k2k" route engines --json
-step "calibrate" 30 calibrate.json "$build/bin/k2k" calibrate --memory cuda --seconds 10 --json "$disk"
+step "calibrate" 30 calibrate.jsonl "$build/bin/k2k" calibrate --memory cuda --seconds 10 --json "$disk"
+say "disk    $(stat -f -c %T "$disk")"
 step "file data" 75 file_into_device.jsonl "$build/bin/file_bench_cuda" --folder "$disk" --seconds 45
 # A program that knows nothing of K2K, with the library and without: alone, Linux answers EFAULT.
 cp "$build/bin/k2k" "$scratch/data"
@@ -116,6 +129,12 @@ for how in work-item work-group; do
   step "k2k grep by $how" 60 "grep_$how.txt" env K2K_BACKEND=cuda \
     "$build/bin/k2k" grep -F -l -f "$words" --granularity "$how" --json "$tree"
 done
+for how in work-item work-group; do
+  facts=$(tail -n 1 "$out/grep_$how.txt.log")
+  case $facts in
+    "{"*) echo "{\"granularity\":\"$how\",\"run\":$facts}" ;;
+  esac
+done >"$out/grep.jsonl"
 step "GNU grep" 30 grep_gnu.txt env LC_ALL=C grep -r -F -l -f "$words" "$tree"
 for how in work-item work-group; do
   sort "$out/grep_$how.txt" >"$out/grep_$how.sorted"
@@ -170,4 +189,14 @@ else
 fi
 
 say "$(($(date +%s) - begin)) s"
+
+device=$(sed -n 's/.*"device":"\([^"]*\)".*/\1/p' "$out/capabilities.jsonl" | head -n 1)
+device=$(echo "$device" | tr '[:upper:]' '[:lower:]' | tr -cs '[:alnum:]' '-' | sed 's/^-//; s/-$//')
+record="$out/record/$(date -u +%Y-%m-%d)-$device"
+mkdir -p "$record"
+cp "$out/summary.txt" "$record/"
+for file in "$out"/*.jsonl; do
+  [ -s "$file" ] && cp "$file" "$record/"
+done
+echo "the record: $record"
 exit "$failed"

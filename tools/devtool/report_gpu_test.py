@@ -1,0 +1,150 @@
+"""The page of GPU runs has the numbers of their records, and says "No run yet" without one."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devtool import report_gpu
+from devtool.console import Refused
+from devtool.report_gpu import FILE_BYTES_MAX, INTRODUCTION, Run, page
+
+SUMMARY = """K2K on a GPU, 2026-11-26T10:00:00Z, commit abc123
+driver  580.65.06
+host    AMD EPYC, 16 cores, Linux 6.8
+passed  capabilities (1.204 s)
+FAILED  conformance: exit 1, see conformance.txt and conformance.txt.log
+TIMEOUT throughput after 90 s
+SKIPPED compute-sanitizer: it is not installed
+NOT RUN idle: the time is up
+passed  the names of k2k grep by work-item are GNU grep's
+noted   the same without the library: pread: Bad address
+200 s
+"""
+
+
+def cell(direction: str, state: str, **ways: Any) -> dict[str, Any]:
+    return {
+        **{"bench": "file_into_device", "direction": direction, "state": state},
+        **{"block_kib": 16384, "ways": ways},
+        "ratios": {"pinned": {"ratio": 1.5, "low": 1.25, "high": 1.75}},
+    }
+
+
+def record_in(folder: Path, name: str, summary: str = SUMMARY, **files: list[Any]) -> Path:
+    run = folder / name
+    run.mkdir()
+    (run / "summary.txt").write_text(summary)
+    for stem, records in files.items():
+        (run / f"{stem}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    return run
+
+
+def test_without_a_run_the_page_says_so_and_how_to_make_one(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "missing"):
+        text = page(folder)
+        assert "**No run yet.**" in text
+        assert "bench/gpu/run.sh" in text
+
+
+def test_a_run_shows_its_device_and_the_outcome_of_each_step(tmp_path: Path) -> None:
+    device = {"device": "NVIDIA H100 | 80GB", "driver": "13.0", "compute_units": 132, "halts": True}
+    record_in(tmp_path, "2026-11-26-h100", capabilities=[device])
+    text = page(tmp_path)
+    assert "No run yet" not in text
+    assert "## NVIDIA H100 \\| 80GB, 2026-11-26" in text
+    for row in (
+        "| driver | 580.65.06 |",
+        "| host | AMD EPYC, 16 cores, Linux 6.8 |",
+        "| CUDA of the driver | 13.0 |",
+        "| compute units | 132 |",
+        "| halts | yes |",
+        "| commit | abc123 |",
+        "| capabilities | passed | 1.204 s | – |",
+        "| conformance | **failed** | – | exit 1, see conformance.txt and conformance.txt.log |",
+        "| throughput | out of time | – | 90 s |",
+        "| compute-sanitizer | skipped | – | it is not installed |",
+        "| idle | not run | – | the time is up |",
+        "| the names of k2k grep by work-item are GNU grep's | passed | – | – |",
+        "| the same without the library | noted | – | pread: Bad address |",
+    ):
+        assert row in text, row
+
+
+def test_the_figures_of_the_steps_stand_in_their_tables(tmp_path: Path) -> None:
+    record_in(
+        tmp_path,
+        "2026-11-26-h100",
+        roundtrip=[{"waves": 8448, "p50_us": 3.25, "p99_us": 7.5}],
+        grep=[{"granularity": "work-item", "run": {"seconds": 0.25, "files": 8217, "matches": 9}}],
+        calibrate=[
+            {
+                "model": {"call_us": 50.5, "direct_gbs": 3.25, "cache_gbs": 11.5},
+                "identity": {"engine": "cuda-staging-uring"},
+            }
+        ],
+        file_into_device=[
+            {"schema": 1, "cufile": "not installed"},
+            cell(
+                *("read", "cold"),
+                k2k={"gbs": 3.5, "wrong_words": 0},
+                pinned={"gbs": 2.25, "wrong_words": 2},
+                direct={"not_measured": "open: Invalid argument"},
+            ),
+            cell("write", "cached", k2k={"gbs": 1.5, "wrong_words": 0}),
+        ],
+    )
+    text = page(tmp_path)
+    for row in (
+        "| median, µs | 3.25 |",
+        "| work-item | 250 | 8,217 | 9 |",
+        "| page cache, GB/s | 11.5 |",
+        "| page cache | block | k2k | pinned | direct | k2k / pinned |",
+        "| cold | 16 MiB | 3.5 | 2.25 | – | 1.5 (1.25 to 1.75) |",
+        "Words that were wrong: 2. cuFile: not installed",
+        "**Device memory into files, GB/s**",
+    ):
+        assert row in text, row
+
+
+def test_the_newest_run_comes_first(tmp_path: Path) -> None:
+    record_in(tmp_path, "a", capabilities=[{"device": "old"}])
+    record_in(tmp_path, "b", SUMMARY.replace("11-26", "12-01"), capabilities=[{"device": "new"}])
+    text = page(tmp_path)
+    assert 0 < text.index("## new, 2026-12-01") < text.index("## old, 2026-11-26")
+
+
+def test_a_record_that_cannot_be_read_is_refused_with_its_place(tmp_path: Path) -> None:
+    run = record_in(tmp_path, "run", roundtrip=[{"p50_us": 1}])
+    with pytest.raises(Refused, match=r"roundtrip\.jsonl has no 'p99_us'"):
+        page(tmp_path)
+    (run / "roundtrip.jsonl").write_text("{}\nno\n")
+    with pytest.raises(Refused, match=r"roundtrip\.jsonl:1|roundtrip\.jsonl:2 is no JSON"):
+        page(tmp_path)
+    (run / "roundtrip.jsonl").write_text("[1]\n")
+    with pytest.raises(Refused, match=r"roundtrip\.jsonl:1 is no object"):
+        page(tmp_path)
+    (run / "roundtrip.jsonl").unlink()
+    (run / "summary.txt").write_text("something else\n")
+    with pytest.raises(Refused, match=r"summary\.txt:1 is no head of a run"):
+        page(tmp_path)
+    (run / "summary.txt").unlink()
+    with pytest.raises(Refused, match=r"has no summary\.txt"):
+        page(tmp_path)
+
+
+def test_large_and_foreign_files_are_refused(tmp_path: Path) -> None:
+    run = record_in(tmp_path, "run")
+    (run / "core").write_text("")
+    with pytest.raises(Refused, match="core: a record has summary"):
+        Run.of(run)
+    (run / "core").unlink()
+    (run / "large.jsonl").write_text(" " * (FILE_BYTES_MAX + 1))
+    with pytest.raises(Refused, match=r"large\.jsonl: a record has"):
+        Run.of(run)
+
+
+def test_the_page_of_the_tree_is_that_of_its_records() -> None:
+    assert page() == report_gpu.PAGE.read_text()
+    assert page().startswith(INTRODUCTION)
