@@ -12,6 +12,7 @@
 #include <new>
 
 #include "base/clock.hpp"
+#include "base/system_call.hpp"
 #include "services/file.hpp"
 #include "services/sleep.hpp"
 
@@ -244,10 +245,16 @@ int DescriptorWaits::wait_for_reports(std::span<epoll_event> reports, Instant en
     const Nanoseconds rest =
         end == never ? Nanoseconds::zero() : std::max(end - now(), Nanoseconds::zero());
     const timespec timeout{rest.count() / 1'000'000'000, rest.count() % 1'000'000'000};
-    const int count = ::epoll_pwait2(set_.number(), reports.data(), room,
-                                     end == never ? nullptr : &timeout, nullptr);
+    // By its number: the C library has its name since 2.35, and machines with a GPU may be older.
+    const std::int64_t count =
+        system_call(SYS_epoll_pwait2, set_.number(), reports.data(), room,
+                    end == never ? nullptr : &timeout, nullptr, 0);
+    if (count >= 0) return static_cast<int>(count);
     // A filter of system calls may refuse it, too.
-    if (count >= 0 || (errno != ENOSYS && errno != EPERM)) return count;
+    if (count != -ENOSYS && count != -EPERM) {
+      errno = static_cast<int>(-count);
+      return -1;
+    }
     fine_timeouts_ = false;
   }
   return ::epoll_wait(set_.number(), reports.data(), room, timeout_until(end));
