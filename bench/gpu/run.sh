@@ -119,6 +119,10 @@ step "unmodified program" 30 unmodified.txt env LD_PRELOAD="$build/lib/libk2k_io
 say "noted   the same without the library: $("$build/bin/cuda_unmodified" "$scratch/data" 2>&1 | tail -n 1)"
 rm -rf "$scratch"
 
+# The GPU's memory itself, without K2K: the reach of its TLBs, and the cost of page faults.
+step "translation" 30 translation.jsonl "$build/bin/memory_probe_cuda" translation
+step "managed memory" 40 managed.jsonl "$build/bin/memory_probe_cuda" --mib 64 managed
+
 # k2k grep on the GPU must print the names that GNU grep prints.
 tree=/usr/include
 words="$root/apps/grep/demo_words.txt"

@@ -94,6 +94,11 @@ def runs(folder: Path) -> Iterator[Run]:
         says='"direction":"write"',
     )
     yield Run(
+        "memory probe",
+        [folder / "labs/memory_probe_cuda", *("--mib", "4", "--footprint-mib", "32")],
+        says='"bench":"managed"',
+    )
+    yield Run(
         "an unmodified program",
         [folder / "shim/cuda_unmodified", folder / "shim/libk2k_io_router.so"],
         driver_of(folder) | {"LD_PRELOAD": str(folder / "shim/libk2k_io.so")},

@@ -246,6 +246,40 @@ def _file_cells(cell: Record, ways: list[str]) -> Iterator[str]:
     yield f"{ratio['ratio']:.3g} ({ratio['low']:.3g} to {ratio['high']:.3g})" if ratio else "–"
 
 
+def _translation(records: list[Record]) -> list[str]:
+    strides = list(dict.fromkeys(record["stride_kib"] for record in records))
+    by_place = {(one["footprint_mib"], one["stride_kib"]): one["ns_a_load"] for one in records}
+    rows = [
+        [f"{footprint:,}", *(_text(by_place.get((footprint, stride), "–")) for stride in strides)]
+        for footprint in sorted({record["footprint_mib"] for record in records})
+    ]
+    heading = ["footprint, MiB", *(f"a pointer every {_size(stride)}, ns" for stride in strides)]
+    return [_titled("Translation: time of a load in random order", heading, rows)]
+
+
+def _managed(records: list[Record]) -> list[str]:
+    rows = []
+    for record in records:
+        if "not_measured" in record:
+            name = record.get("scene", "managed memory")
+            rows.append([f"{name}: {_plain(record['not_measured'])}", *("–" for _ in range(6))])
+            continue
+        rows.append(
+            [
+                record["scene"],
+                record["order"],
+                f"{record['lanes']:,}",
+                _text(record["us_a_page"]),
+                *(
+                    _text(record[key]) if key in record else "–"
+                    for key in ("faults", "us_a_fault", "faults_a_s")
+                ),
+            ]
+        )
+    heading = ["", "order", "lanes", "µs a page", "faults", "µs a fault", "faults a second"]
+    return [_titled("Managed memory, in pages of 4 KiB", heading, rows)]
+
+
 # The files of a record that make tables, in the order of the page.
 TABLES: dict[str, Callable[[list[Record]], list[str]]] = {
     "roundtrip": _fields(
@@ -276,4 +310,6 @@ TABLES: dict[str, Callable[[list[Record]], list[str]]] = {
     "grep": _grep,
     "calibrate": _calibrated,
     "file_into_device": _files,
+    "translation": _translation,
+    "managed": _managed,
 }

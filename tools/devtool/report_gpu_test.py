@@ -108,6 +108,34 @@ def test_the_figures_of_the_steps_stand_in_their_tables(tmp_path: Path) -> None:
         assert row in text, row
 
 
+def test_translation_and_page_faults_have_tables(tmp_path: Path) -> None:
+    touches = {"order": "random", "lanes": 4096, "pages": 1024, "us_a_page": 1.25}
+    faults = {"faults": 512, "us_a_fault": 21.5, "faults_a_s": 46000}
+    record_in(
+        tmp_path,
+        "run",
+        translation=[
+            {"stride_kib": stride, "footprint_mib": footprint, "ns_a_load": ns}
+            for stride, footprint, ns in ((64, 1, 250.5), (64, 1024, 400.0), (2048, 1024, 600.0))
+        ],
+        managed=[
+            {"scene": "device touches new pages", **touches},
+            {"scene": "host touches the device's pages", **touches, **faults},
+            {"scene": "prefetch, then device touches", "not_measured": "error 801"},
+        ],
+    )
+    text = page(tmp_path)
+    for row in (
+        "| footprint, MiB | a pointer every 64 KiB, ns | a pointer every 2 MiB, ns |",
+        "| 1 | 250.5 | – |",
+        "| 1,024 | 400 | 600 |",
+        "| device touches new pages | random | 4,096 | 1.25 | – | – | – |",
+        "| host touches the device's pages | random | 4,096 | 1.25 | 512 | 21.5 | 46000 |",
+        "| prefetch, then device touches: error 801 | – | – | – | – | – | – |",
+    ):
+        assert row in text, row
+
+
 def test_the_newest_run_comes_first(tmp_path: Path) -> None:
     record_in(tmp_path, "a", capabilities=[{"device": "old"}])
     record_in(tmp_path, "b", SUMMARY.replace("11-26", "12-01"), capabilities=[{"device": "new"}])
