@@ -17,10 +17,8 @@ set -u
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 build=${BUILD:-$root/build/gpu}
-out=${OUT:-$root/bench/results/gpu}
-limit_all_s=${LIMIT_S:-470}
 out=${OUT:-$root/build/gpu-run}
-limit_all_s=470
+limit_all_s=${LIMIT_S:-470}
 begin=$(date +%s)
 failed=0
 
@@ -60,7 +58,6 @@ step() {
   fi
   [ "$limit" -lt "$left" ] || limit=$left
   [ "$limit" -lt "${STEP_LIMIT_S:-$limit}" ] || limit=${STEP_LIMIT_S:-$limit}
-  start=$(date +%s)
   start=$(now_ms)
   timeout -k 5 "$limit" "$@" >"$out/$file" 2>"$out/$file.log" </dev/null
   code=$?
@@ -180,6 +177,11 @@ if command -v python3 >/dev/null 2>&1; then
 else
   say "SKIPPED python: it is not installed"
 fi
+
+# What a GPU's requests take from a CPU program, and it from them.
+step "interference" 55 interference.jsonl env K2K_BACKEND=cuda "$build/bin/k2k" \
+  lab interference compute --quick --source kernel --setting default --setting default+cap=5% \
+  --seconds 35 --json
 
 # Last, because it is slow; of the suite only the tests that move data.
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null |

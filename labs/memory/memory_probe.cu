@@ -1,10 +1,12 @@
 // What do translation and page faults of a GPU's memory cost?
 //
-//   translation   one lane follows pointers in random order through memory of cudaMalloc, a pointer a
-//                 stride: time of a load by footprint. It rises where the TLBs no longer reach, since
-//                 the pointers themselves stay in the L2 cache. Loads bypass the L1 cache, which needs
-//                 no translation
-//   managed       memory of cudaMallocManaged: the device touches a word of each page of 4 KiB, after
+//   translation   one lane follows pointers in random order through memory of cudaMalloc, a pointer
+//   a
+//                 stride: time of a load by footprint. It rises where the TLBs no longer reach,
+//                 since the pointers themselves stay in the L2 cache. Loads bypass the L1 cache,
+//                 which needs no translation
+//   managed       memory of cudaMallocManaged: the device touches a word of each page of 4 KiB,
+//   after
 //                 nobody or after the host; the host touches them after the device; and the device
 //                 after a prefetch. A touch that takes longer than fault_ns counts as a fault; one
 //                 fault may bring several pages. Every word is compared at the end
@@ -192,8 +194,8 @@ void translation(const Options& options) {
         cycles.push_back(static_cast<double>(result.read(1)[0]) / steps);
         ns.push_back(seconds * 1e9 / steps);
       }
-      std::printf("{\"bench\":\"translation\",\"stride_kib\":%zu,\"footprint_mib\":%zu", stride / 1024,
-                  footprint / mib);
+      std::printf("{\"bench\":\"translation\",\"stride_kib\":%zu,\"footprint_mib\":%zu",
+                  stride / 1024, footprint / mib);
       std::printf(",\"loads\":%u,\"cycles_a_load\":%.1f,\"ns_a_load\":%.1f}\n", steps,
                   median(cycles), median(ns));
       std::fflush(stdout);
@@ -238,16 +240,16 @@ std::vector<double> host_touches(Word* memory, const std::vector<std::uint32_t>&
     volatile Word* const word = memory + at * (page / sizeof(Word));
     const auto begin = std::chrono::steady_clock::now();
     *word = *word + 1;
-    ns.push_back(std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin)
-                     .count());
+    ns.push_back(
+        std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count());
   }
   return ns;
 }
 
 void say(const char* scene, const Scene& how, std::uint32_t pages, double seconds,
          const Touches* touches) {
-  std::printf("{\"bench\":\"managed\",\"scene\":\"%s\",\"order\":\"%s\",\"lanes\":%u,\"pages\":%u", scene,
-              how.random ? "random" : "sequential", how.blocks * how.lanes, pages);
+  std::printf("{\"bench\":\"managed\",\"scene\":\"%s\",\"order\":\"%s\",\"lanes\":%u,\"pages\":%u",
+              scene, how.random ? "random" : "sequential", how.blocks * how.lanes, pages);
   std::printf(",\"us_a_page\":%.3f,\"pages_a_s\":%.0f", seconds * 1e6 / pages, pages / seconds);
   if (touches != nullptr) {
     std::printf(",\"faults\":%u,\"us_a_fault\":%.3f,\"faults_a_s\":%.0f", touches->faults,
@@ -323,7 +325,8 @@ std::uint32_t play(const Scene& scene, std::uint32_t pages) {
 
 int managed(const Options& options) {
   int concurrent = 0;
-  check(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, 0), "ask the device");
+  check(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, 0),
+        "ask the device");
   if (concurrent == 0) {
     std::printf("{\"bench\":\"managed\",\"not_measured\":\"the device has no page faults\"}\n");
     return 0;

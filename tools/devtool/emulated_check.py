@@ -99,6 +99,15 @@ def runs(folder: Path) -> Iterator[Run]:
         says='"bench":"managed"',
     )
     yield Run(
+        "the interference laboratory",
+        [
+            *(folder / "cli/k2k", "lab", "interference", "compute", "--quick", "--pairs", "2"),
+            *("--source", "kernel", "--setting", "default", "--seconds", "8", "--json"),
+        ],
+        {"K2K_BACKEND": "cuda"},
+        says='"kind":"result"',
+    )
+    yield Run(
         "an unmodified program",
         [folder / "shim/cuda_unmodified", folder / "shim/libk2k_io_router.so"],
         driver_of(folder) | {"LD_PRELOAD": str(folder / "shim/libk2k_io.so")},

@@ -232,7 +232,8 @@ def _files(records: list[Record]) -> list[str]:
         rows = [list(_file_cells(cell, ways)) for cell in some]
         parts.append(_titled(title, ["page cache", "block", *ways, "k2k / pinned"], rows))
     wrong = sum(way.get("wrong_words", 0) for cell in cells for way in cell["ways"].values())
-    parts.append(f"Words that were wrong: {wrong}. cuFile: {_plain(_text(records[0]['cufile']))}\n")
+    cufile = _plain(_text(records[0]["cufile"])).removeprefix("cuFile: ")
+    parts.append(f"Words that were wrong: {wrong}. cuFile: {cufile}\n")
     return parts
 
 
@@ -280,6 +281,30 @@ def _managed(records: list[Record]) -> list[str]:
     return [_titled("Managed memory, in pages of 4 KiB", heading, rows)]
 
 
+def _interference(records: list[Record]) -> list[str]:
+    result = next(record for record in records if record.get("kind") == "result")
+
+    def percent(estimate: Record) -> str:
+        half = 50 * (estimate["high"] - estimate["low"])
+        return f"{100 * estimate['mean']:+.1f} % ± {half:.1f}"
+
+    rows = []
+    for one in result["comparisons"]:
+        figures = (
+            [_plain(one["problem"]), *("–" for _ in range(4))]
+            if one["problem"]
+            else [
+                *(percent(one[key]) for key in ("run_delay", "inflation", "wall")),
+                *(f"{one['requests_per_s']:,.0f}", str(one["pairs"])),
+            ]
+        )
+        rows.append([f"{one['victim']}, {one['comparison']}", one["setting"], *figures])
+    heading = ["", "setting", "run delay", "CPU time", "wall time", "requests/s", "pairs"]
+    sound = "" if result["a_a_contains_0"] else "Equal arms differ: the machine was not quiet.\n"
+    title = "A CPU program beside a kernel's reads (k2k lab interference)"
+    return [_titled(title, heading, rows), *([sound] if sound else [])]
+
+
 # The files of a record that make tables, in the order of the page.
 TABLES: dict[str, Callable[[list[Record]], list[str]]] = {
     "roundtrip": _fields(
@@ -312,4 +337,5 @@ TABLES: dict[str, Callable[[list[Record]], list[str]]] = {
     "file_into_device": _files,
     "translation": _translation,
     "managed": _managed,
+    "interference": _interference,
 }

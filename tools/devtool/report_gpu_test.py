@@ -136,6 +136,24 @@ def test_translation_and_page_faults_have_tables(tmp_path: Path) -> None:
         assert row in text, row
 
 
+def test_interference_shows_its_comparisons_and_an_unquiet_machine(tmp_path: Path) -> None:
+    estimate = {"low": 0.1, "mean": 0.25, "high": 0.5}
+    measured = {
+        **{"victim": "compute", "comparison": "service", "setting": "default", "problem": None},
+        **{"run_delay": estimate, "inflation": estimate, "wall": estimate},
+        **{"requests_per_s": 125000.4, "pairs": 4},
+    }
+    missed = {"victim": "none", "comparison": "idle", "setting": "default", "problem": "no time"}
+    result = {"kind": "result", "comparisons": [measured, missed], "a_a_contains_0": False}
+    record_in(tmp_path, "run", interference=[{"kind": "plan"}, result])
+    text = page(tmp_path)
+    spread = "+25.0 % ± 20.0"
+    row = f"| compute, service | default | {spread} | {spread} | {spread} | 125,000 | 4 |"
+    assert row in text
+    assert "| none, idle | default | no time | – | – | – | – |" in text
+    assert "Equal arms differ" in text
+
+
 def test_the_newest_run_comes_first(tmp_path: Path) -> None:
     record_in(tmp_path, "a", capabilities=[{"device": "old"}])
     record_in(tmp_path, "b", SUMMARY.replace("11-26", "12-01"), capabilities=[{"device": "new"}])

@@ -137,6 +137,9 @@ std::string table(const ordered_json& result, bool color) {
 Result<StudyOptions> study_options(const Options& options, const RuntimeConfig& config) {
   StudyOptions study{.config = config, .seed = options.seed};
   study.threads = static_cast<unsigned>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
+#if defined(K2K_HAS_CUDA)
+  if (config.backend == "cuda") study.kernel = on_gpu::launch_reads;
+#endif
   study.run_s = options.wanted.quick ? run_s_quick : run_s_usual;
   study.longest_s = options.wanted.quick ? quick_s : 0;
   if (!options.run.empty() && (!read_number(options.run, study.run_s) || study.run_s < run_s_min ||
@@ -288,7 +291,8 @@ cli::Run add_lab(cli::CommandLine& line, cli::Context& context) {
   line.option("--command", options->wanted.commands,
               "Your own victim: NAME=PROGRAM ARGUMENTS; the same work in each run");
   line.option("--source", options->wanted.sources,
-              fmt::format("Sources of requests: {}, or the file of a trace (ubench)",
+              fmt::format("Sources of requests: {}, or the file of a trace (ubench); "
+                          "'kernel' reads by device code of the backend that is configured",
                           fmt::join(source_names(), ", ")))
       .offer(source_names());
   line.option("--setting", options->wanted.settings,

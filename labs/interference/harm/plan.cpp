@@ -121,7 +121,8 @@ Result<std::vector<Comparison>> comparisons_of(const Wanted& wanted,
     for (const Victim& victim : victims) {
       if (!wanted.quick) {
         all.push_back({victim, source, Kind::presence, first});
-        all.push_back({victim, source, Kind::no_op, first});
+        // A kernel has no pace, so there is none of no-ops at the pace of its reads.
+        if (source != kernel_source) all.push_back({victim, source, Kind::no_op, first});
       }
       for (const std::string& setting : settings) {
         all.push_back({victim, source, Kind::service, setting});

@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <thread>
@@ -89,8 +90,67 @@ struct Replays {
   }
 };
 
-[[noreturn]] void be_source(const RuntimeConfig& config, Arm arm, const Trace& trace, int control,
-                            int reports) {
+// The work of a source, in a thread of its own, until it is told to end.
+class Requests {
+ public:
+  // A trace, or reads of a kernel if there is one.
+  Requests(Runtime& runtime, const Trace& trace, LaunchReads kernel)
+      : runtime_(runtime), trace_(trace), kernel_(kernel) {}
+
+  // Errors: KernelReads::make()'s.
+  Status begin() {
+    if (kernel_ != nullptr) {
+      auto made = KernelReads::make(runtime_);
+      if (!made) return made.error();
+      reads_ = std::move(made).value();
+    }
+    thread_ = std::thread([this] {
+      run();
+      ended_ = true;
+    });
+    return {};
+  }
+  void end() {
+    over_ = true;
+    if (reads_) reads_->end();
+    while (!reads_ && !ended_) {  // Repeatedly: the next launch may not have begun.
+      runtime_.cancel();
+      std::this_thread::sleep_for(200us);
+    }
+  }
+  Result<SourceReport> report() {
+    thread_.join();
+    if (replays_.error) return *replays_.error;
+    SourceReport report = replays_.report;
+    if (reads_) {
+      report.requests = reads_->count();
+      report.errors = reads_->errors();
+      return report;
+    }
+    report.delay_p50_us = replays_.delays.quantile(0.5) * replays_.tick_ns / 1e3;
+    report.delay_p99_us = replays_.delays.quantile(0.99) * replays_.tick_ns / 1e3;
+    return report;
+  }
+
+ private:
+  void run() {
+    if (!reads_) return replays_.run(runtime_, trace_, over_);
+    const Result<LaunchReport> done = kernel_(runtime_, reads_->job());
+    if (!done) replays_.error = done.error();
+  }
+
+  Runtime& runtime_;
+  const Trace& trace_;
+  const LaunchReads kernel_;
+  std::unique_ptr<KernelReads> reads_;
+  Replays replays_;
+  std::atomic<bool> over_{false};
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
+
+[[noreturn]] void be_source(const RuntimeConfig& config, Arm arm, const Trace& trace,
+                            LaunchReads kernel, int control, int reports) {
   Result<Runtime> runtime = Runtime::create(config);
   if (!runtime) fail(reports, runtime.error());
   // The memory of the requests is there in every arm.
@@ -107,32 +167,21 @@ struct Replays {
   governor::Observer observer;
   const auto before = observer.read();
   if (!before) fail(reports, before.error());
-  Replays replays;
-  std::atomic<bool> over{false};
-  std::atomic<bool> ended{false};
+  Requests requests(runtime.value(), trace, kernel);
   const Instant begin = now();
-  std::thread replaying([&] {
-    replays.run(runtime.value(), trace, over);
-    ended = true;
-  });
+  if (Status status = requests.begin(); !status) fail(reports, status.error());
   say(reports, message);
   wait_for_end(control);
-  over = true;
-  while (!ended) {  // Repeatedly: the next launch may not have begun.
-    runtime->cancel();
-    std::this_thread::sleep_for(200us);
-  }
+  requests.end();
   const double seconds = std::chrono::duration<double>(now() - begin).count();
-  replaying.join();
+  const Result<SourceReport> made = requests.report();
+  if (!made) fail(reports, made.error());
   const auto after = observer.read();
-  if (replays.error) fail(reports, *replays.error);
   if (!after) fail(reports, after.error());
   const server::Stats stats = runtime->stats();
-  message.report = replays.report;
+  message.report = made.value();
   SourceReport& report = message.report;
   report.seconds = seconds;
-  report.delay_p50_us = replays.delays.quantile(0.5) * replays.tick_ns / 1e3;
-  report.delay_p99_us = replays.delays.quantile(0.99) * replays.tick_ns / 1e3;
   report.service_cpu_s =
       std::chrono::duration<double>(after.value().cpu - before.value().cpu).count();
   report.governor_cpu_s = stats.governor.sensor_seconds;
@@ -162,13 +211,13 @@ const char* name_of(Arm arm) {
 }
 
 std::vector<std::string> source_names() {
-  std::vector<std::string> names = {"ubench"};
+  std::vector<std::string> names = {"ubench", kernel_source};
   for (const std::string& name : Trace::names()) names.push_back(name);
   return names;
 }
 
 Result<Trace> source_of(const std::string& name, std::uint64_t seed) {
-  if (name != "ubench") return trace::trace_of(name, seed);
+  if (name != "ubench" && name != kernel_source) return trace::trace_of(name, seed);
   std::vector<TraceEvent> events(ubench_events);
   for (TraceEvent& event : events) {
     event.operation = Operation::fault;
@@ -223,7 +272,8 @@ Result<server::ServerConfig> setting_of(const std::string& words, server::Server
   return config;
 }
 
-Result<SourceProcess> SourceProcess::start(const RuntimeConfig& base, Arm arm, const Trace& trace) {
+Result<SourceProcess> SourceProcess::start(const RuntimeConfig& base, Arm arm, const Trace& trace,
+                                           LaunchReads kernel) {
   std::array<int, 2> control{};
   std::array<int, 2> reports{};
   if (::pipe2(control.data(), O_CLOEXEC) != 0) {
@@ -237,7 +287,7 @@ Result<SourceProcess> SourceProcess::start(const RuntimeConfig& base, Arm arm, c
   Descriptor reports_read(reports[0]);
   Descriptor reports_write(reports[1]);
   RuntimeConfig config = base;
-  config.backend = "trace";
+  if (kernel == nullptr) config.backend = "trace";
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) {
@@ -251,7 +301,7 @@ Result<SourceProcess> SourceProcess::start(const RuntimeConfig& base, Arm arm, c
     ::setpgid(0, 0);
     for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
     control_write = Descriptor();
-    be_source(config, arm, trace, control[0], reports[1]);
+    be_source(config, arm, trace, kernel, control[0], reports[1]);
   }
   SourceProcess process(child, std::move(control_write), std::move(reports_read));
   reports_write = Descriptor();

@@ -1,8 +1,9 @@
 #pragma once
 // The sources of requests beside the victims: each a process of its own with a runtime whose device
-// is a trace, so that the device takes no core.
+// is a trace, so that the device takes no core. The source "kernel" is device code instead, on the
+// backend of the configuration: a GPU takes no core, either; the cpu backend takes several.
 //
-//   laboratory ── fork ─▶ runtime, memory ── ready ─▶ replays, or only exists (twin)
+//   laboratory ── fork ─▶ runtime, memory ── ready ─▶ replays or computes, or only exists (twin)
 //              ── the pipe closes ─▶ ends ── report ─▶ laboratory
 //
 // Threading: the laboratory's thread, the only one of its process.
@@ -19,6 +20,7 @@
 #include "base/result.hpp"
 #include "k2k/runtime.hpp"
 #include "k2k/trace.hpp"
+#include "labs/interference/harm/kernel_reads.hpp"
 
 namespace k2k::labs::harm {
 
@@ -30,11 +32,13 @@ enum class Arm : std::uint8_t {
 };
 const char* name_of(Arm arm);
 
-// The sources by name: "ubench", a fault for every access, as fast as the host serves; the loads of
-// Trace::named(); a file of a trace.
+inline constexpr const char* kernel_source = "kernel";
+
+// The sources by name: "ubench", a fault for every access, as fast as the host serves; "kernel",
+// reads by a kernel (kernel_reads.hpp); the loads of Trace::named(); a file of a trace.
 std::vector<std::string> source_names();
-// A part of a source's requests, to be replayed again and again. Errors: as Trace, naming the
-// source.
+// A part of a source's requests, to be replayed again and again; of "kernel", of no use. Errors: as
+// Trace, naming the source.
 Result<Trace> source_of(const std::string& name, std::uint64_t seed);
 // No-ops at an even rate, for one second and more.
 Result<Trace> no_ops(double rate);
@@ -65,9 +69,11 @@ struct SourceReport {
 // A source that runs. The destructor kills it.
 class SourceProcess {
  public:
-  // Returns once the source replays, or the twin exists. `trace` is not used by a twin. Errors: as
+  // Returns once the source replays, or the twin exists. `trace` is not used by a twin, and neither
+  // is used with `kernel`, which launches reads on the backend of the configuration. Errors: as
   // fork(2), Runtime::create() and Trace::replay(); ECANCELED, stopped.
-  static Result<SourceProcess> start(const RuntimeConfig& config, Arm arm, const Trace& trace);
+  static Result<SourceProcess> start(const RuntimeConfig& config, Arm arm, const Trace& trace,
+                                     LaunchReads kernel = nullptr);
   ~SourceProcess();
   SourceProcess(SourceProcess&& other) noexcept;
   SourceProcess& operator=(SourceProcess&&) = delete;

@@ -192,7 +192,9 @@ Result<Run> Study::measure(const Comparison& comparison, bool side) {
       trace = no_ops(rate.value());
     }
     if (!trace) return trace.error();
-    Result<SourceProcess> started = SourceProcess::start(config, arm, trace.value());
+    const bool by_kernel = comparison.source == kernel_source;
+    Result<SourceProcess> started =
+        SourceProcess::start(config, arm, trace.value(), by_kernel ? options_.kernel : nullptr);
     if (!started) return started.error();
     source.emplace(std::move(started).value());
   }

@@ -103,6 +103,8 @@ struct StudyOptions {
   double run_s = 0.25;
   StopRule rule = {};
   double longest_s = 0;  // Of all comparisons together; 0: no limit.
+  LaunchReads kernel =
+      on_cpu::launch_reads;  // Of the source "kernel", for the backend of `config`.
 };
 
 struct Outcome {

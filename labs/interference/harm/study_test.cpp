@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -172,6 +174,46 @@ TEST_F(HarmStudy, measures_each_arm_and_goes_on_from_records) {
   EXPECT_EQ(kept.size(), 3u) << "only the runs that are missing are measured";
   ASSERT_EQ(again.size(), 5u);
   EXPECT_EQ(again[2].figures.wall.mean, outcomes[2].figures.wall.mean);
+}
+
+TEST_F(HarmStudy, measures_a_kernel_s_reads_on_the_configured_backend) {
+  for (Comparison& one : comparisons) one.source = kernel_source;
+  std::erase_if(comparisons, [](const Comparison& one) { return one.kind == Kind::no_op; });
+  const std::vector<Outcome> outcomes = run({});
+  ASSERT_EQ(outcomes.size(), 4u);
+  for (const Outcome& one : outcomes) EXPECT_EQ(one.problem, "") << one.comparison.key();
+  for (const ordered_json& record : kept) {
+    const std::string at = record["at"];
+    const bool twin = record["side"] == "A" && at.find("|reverse|") == std::string::npos;
+    if (twin || at.find("|a_a|") != std::string::npos) {
+      EXPECT_EQ(record["rate"], 0) << record;
+    } else {
+      EXPECT_GT(record["rate"], 1000) << record;
+      EXPECT_GT(record["service_share"], 0) << record;
+    }
+  }
+}
+
+TEST_F(HarmStudy, tells_why_a_kernel_could_not_be_launched) {
+  comparisons = {{comparisons[0].victim, kernel_source, Kind::service, "staged"}};
+  options.kernel = [](Runtime&, const ReadsJob&) {
+    return Result<LaunchReport>(Error{ENOEXEC, "no kernel for this device"});
+  };
+  EXPECT_EQ(run({})[0].problem, "no kernel for this device");
+  options.config.backend = "nowhere";
+  EXPECT_NE(run({})[0].problem.find("nowhere"), std::string::npos);
+}
+
+TEST(HarmPlan, compares_a_kernel_with_no_no_ops) {
+  const std::vector<Victim> victims = {{.name = "single", .loop = "single"}};
+  const auto kinds_of = [&](const char* source) {
+    const auto all = comparisons_of({.sources = {source}, .settings = {"staged"}}, victims, {});
+    EXPECT_TRUE(all.ok());
+    return std::count_if(all.value().begin(), all.value().end(),
+                         [](const Comparison& one) { return one.kind == Kind::no_op; });
+  };
+  EXPECT_EQ(kinds_of(kernel_source), 0);
+  EXPECT_EQ(kinds_of("ubench"), 1);
 }
 
 TEST_F(HarmStudy, a_victim_that_crashes_is_the_outcome_and_the_others_go_on) {

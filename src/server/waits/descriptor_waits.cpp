@@ -246,9 +246,8 @@ int DescriptorWaits::wait_for_reports(std::span<epoll_event> reports, Instant en
         end == never ? Nanoseconds::zero() : std::max(end - now(), Nanoseconds::zero());
     const timespec timeout{rest.count() / 1'000'000'000, rest.count() % 1'000'000'000};
     // By its number: the C library has its name since 2.35, and machines with a GPU may be older.
-    const std::int64_t count =
-        system_call(SYS_epoll_pwait2, set_.number(), reports.data(), room,
-                    end == never ? nullptr : &timeout, nullptr, 0);
+    const std::int64_t count = system_call(SYS_epoll_pwait2, set_.number(), reports.data(), room,
+                                           end == never ? nullptr : &timeout, nullptr, 0);
     if (count >= 0) return static_cast<int>(count);
     // A filter of system calls may refuse it, too.
     if (count != -ENOSYS && count != -EPERM) {
