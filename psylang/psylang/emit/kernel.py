@@ -16,6 +16,7 @@ from typing import Any
 import llvmlite.ir as ll
 
 from psylang.emit import abi
+from psylang.emit.arguments import Arguments
 from psylang.emit.lanes import I8, I64, POINTER, Lanes, Term
 from psylang.emit.regions import Environment, Regions, Terms
 from psylang.emit.rows import Rows
@@ -49,7 +50,9 @@ class Kernel:
         self._generators = generator_functions(self.module) if exact and program.streams else {}
         table = abi.buffers_of(program)
         self._table = table
-        self._rows = Rows(self._lanes, buffers, table.count)
+        addresses = [self._address(buffers, index) for index in range(table.count)]
+        self._rows = Rows(self._lanes, addresses)
+        self._arguments = Arguments(self._lanes, self._rows, program, self.varying, self._seed)
         self._generator_row: Any = None
 
     def emit(self) -> None:
@@ -80,6 +83,10 @@ class Kernel:
 
     # Arguments and results.
 
+    def _address(self, buffers: Any, index: int) -> Any:
+        place = self._builder.gep(buffers, [I64(index)], source_etype=POINTER)
+        return self._builder.load(place, typ=POINTER)
+
     def _regions(self, free: bool = False) -> Regions:
         return Regions(self._lanes, self._draw, free, self._generator_row)
 
@@ -88,42 +95,6 @@ class Kernel:
         state = self._builder.gep(self._generator_row, [I64(offset)], source_etype=I8)
         value = self._builder.call(self._generators[op.name], [state])
         return Term(value, DType.F64, False)
-
-    def _uniform_arguments(self) -> Environment:
-        """The arguments that are equal for all trials, loaded once."""
-        program = self.program
-        env: Environment = {program.seed: (Term(self._seed, DType.I64, False),)}
-        for index, parameter in enumerate(program.parameters):
-            if parameter.name not in self.varying:
-                env[program.body.arguments[index]] = self._rows.load(index, I64(0), parameter.type)
-        return env
-
-    def _trial_arguments(self, trial: Any) -> Environment:
-        """The arguments of a trial; of several trials if `trial` is a vector."""
-        program = self.program
-        varies = isinstance(trial.type, ll.VectorType)
-        env: Environment = {program.trial: (Term(trial, DType.I64, varies),)}
-        for index, parameter in enumerate(program.parameters):
-            if parameter.name in self.varying:
-                env[program.body.arguments[index]] = self._rows.load(index, trial, parameter.type)
-        for index, one in enumerate(program.inputs, self._table.inputs):
-            env[program.body.arguments[index]] = self._rows.load(index, trial, one.type)
-        return env
-
-    def _outputs(self, env: Environment) -> list[tuple[int, Type, Terms]]:
-        """(buffer, type, elements) of each output."""
-        return [
-            (self._table.outputs + index, output.type, env[value])
-            for index, (output, value) in enumerate(
-                zip(self.program.outputs, self.program.body.yields, strict=False)
-            )
-        ]
-
-    def _store_outputs(self, env: Environment, trial: Any) -> None:
-        """Stores the outputs of one trial."""
-        for buffer, type, terms in self._outputs(env):
-            for index, term in enumerate(terms):
-                self._rows.store(term.llvm, buffer, trial, type, index)
 
     def _spill(self, vector: Any) -> Any:
         """Memory with one element per lane."""
@@ -136,7 +107,7 @@ class Kernel:
     def _spilled_outputs(self, env: Environment) -> list[tuple[Any, Any, int, Type, int]]:
         """The outputs of all lanes, in memory: (place, element type, buffer, type, index)."""
         spilled = []
-        for buffer, type, terms in self._outputs(env):
+        for buffer, type, terms in self._arguments.outputs(env):
             for index, term in enumerate(terms):
                 vector = self._lanes.splat(term).llvm
                 if type.dtype is DType.BOOL:
@@ -157,16 +128,16 @@ class Kernel:
     # Single trials, one after another.
 
     def _single(self) -> None:
-        uniform = self._uniform_arguments()
+        uniform = self._arguments.uniform()
         builder = self._builder
         before, block = builder.block, builder.append_basic_block("trial")
         builder.branch(block)
         builder.position_at_end(block)
         trial = builder.phi(I64)
         trial.add_incoming(self._begin, before)
-        env = {**uniform, **self._trial_arguments(trial)}
+        env = {**uniform, **self._arguments.of_trial(trial)}
         self._regions(free=True).ops(self.program.body.ops, env)
-        self._store_outputs(env, trial)
+        self._arguments.store_outputs(env, trial)
         following = builder.add(trial, I64(1))
         trial.add_incoming(following, builder.block)
         done = builder.append_basic_block("done")
@@ -188,7 +159,7 @@ class Kernel:
         return self._builder.select(wanted, numbers, self._lanes.splat_llvm(last))
 
     def _grouped(self) -> None:
-        uniform = self._uniform_arguments()
+        uniform = self._arguments.uniform()
         builder, lanes = self._builder, self._lanes
         before, block = builder.block, builder.append_basic_block("group")
         builder.branch(block)
@@ -196,7 +167,7 @@ class Kernel:
         base = builder.phi(I64)
         base.add_incoming(self._begin, before)
         numbers, wanted = self._lane_trials(base)
-        env = {**uniform, **self._trial_arguments(self._within(numbers, wanted))}
+        env = {**uniform, **self._arguments.of_trial(self._within(numbers, wanted))}
         self._regions().ops(self.program.body.ops, env)
         spilled = self._spilled_outputs(env)
         lanes.for_bits(
@@ -224,8 +195,8 @@ class Kernel:
         regions = self._regions()
         numbers, wanted = self._lane_trials(self._begin)
         env = {
-            **self._uniform_arguments(),
-            **self._trial_arguments(self._within(numbers, wanted)),
+            **self._arguments.uniform(),
+            **self._arguments.of_trial(self._within(numbers, wanted)),
         }
         regions.ops(pre, env)
         first = [env[operand] for operand in loop.operands]
@@ -309,7 +280,7 @@ class Kernel:
         still = builder.and_(wanted, builder.or_(active, finished))
         fresh_env = {
             **{value: terms for value, terms in env.items() if not _varies(terms)},
-            **self._trial_arguments(self._within(numbers, wanted)),
+            **self._arguments.of_trial(self._within(numbers, wanted)),
         }
         self._varying_ops(regions, pre, fresh_env)
         fresh_env[program.trial] = (Term(numbers, DType.I64, True),)
@@ -346,7 +317,7 @@ class Kernel:
         the first that remains."""
         builder, lanes = self._builder, self._lanes
         vector = width > 1
-        uniform = self._uniform_arguments()
+        uniform = self._arguments.uniform()
         before = builder.block
         head, body, done = (
             builder.append_basic_block(name) for name in ("sequences", "sequence", "rest")
@@ -394,7 +365,7 @@ class Kernel:
         arguments = self.program.body.arguments
         env = {
             **uniform,
-            **self._trial_arguments(trial),
+            **self._arguments.of_trial(trial),
             **{arguments[index]: terms for (index, _), terms in zip(states, held, strict=True)},
         }
         self._regions(free).ops(self.program.body.ops, env)
@@ -415,9 +386,9 @@ class Kernel:
 
     def _store_trials(self, env: Environment, trial: Any, vector: bool) -> None:
         if not vector:
-            self._store_outputs(env, trial)
+            self._arguments.store_outputs(env, trial)
             return
-        for buffer, type, terms in self._outputs(env):
+        for buffer, type, terms in self._arguments.outputs(env):
             for index, term in enumerate(terms):
                 value = self._lanes.splat(term).llvm
                 self._rows.store_vector(value, buffer, trial, type, index)

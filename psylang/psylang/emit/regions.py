@@ -231,13 +231,7 @@ class Regions:
         ((cost,),) = self.region(body, [(candidate,)], env)
         self._free = free
         number, value = (lanes.splat(one).llvm if wide else one.llvm for one in (candidate, cost))
-        # Infinite costs count if nothing else does.
-        zero = lanes.constant(0, DType.I32)
-        unset = builder.icmp_signed("<", best, (lanes.splat(zero) if wide else zero).llvm)
-        better = builder.or_(
-            builder.fcmp_ordered("<", value, least),
-            builder.and_(unset, builder.fcmp_ordered("==", value, least)),
-        )
+        better = improves(lanes, (value, number), (least, best), wide)
         if in_lanes or count.varies:
             limit = lanes.splat(count).llvm
             better = builder.and_(better, builder.icmp_signed("<", number, limit))
@@ -269,10 +263,7 @@ class Regions:
         for lane in range(1, self.lanes.width):
             number = builder.extract_element(numbers, I32(lane))
             cost = builder.extract_element(costs, I32(lane))
-            # -1 is the greatest unsigned number, so every candidate wins against it.
-            earlier = builder.icmp_unsigned("<", number, best)
-            same = builder.and_(builder.fcmp_ordered("==", cost, least), earlier)
-            better = builder.or_(builder.fcmp_ordered("<", cost, least), same)
+            better = precedes(builder, (cost, number), (least, best))
             best = builder.select(better, number, best)
             least = builder.select(better, cost, least)
         return best, least
@@ -291,6 +282,28 @@ class Regions:
         around = {value: [term.varies for term in terms] for value, terms in env.items()}
         (cost,) = _kinds(body, [[False]], around)
         return any(cost)
+
+
+# A candidate of a search, or candidates: (costs, numbers).
+Candidate = tuple[Any, Any]
+
+
+def improves(lanes: Lanes, new: Candidate, best: Candidate, wide: bool) -> Any:
+    """Whether a later candidate is better than the best so far, whose number is -1 if there is
+    none. Infinite costs count if nothing else does."""
+    builder = lanes.builder
+    zero = lanes.constant(0, DType.I32)
+    unset = builder.icmp_signed("<", best[1], (lanes.splat(zero) if wide else zero).llvm)
+    equal = builder.fcmp_ordered("==", new[0], best[0])
+    return builder.or_(builder.fcmp_ordered("<", new[0], best[0]), builder.and_(unset, equal))
+
+
+def precedes(builder: Any, one: Candidate, other: Candidate) -> Any:
+    """Whether `one` of two results of searches is better, or as good and has the lower number."""
+    # -1 is the greatest unsigned number, so every candidate wins against it.
+    earlier = builder.icmp_unsigned("<", one[1], other[1])
+    same = builder.and_(builder.fcmp_ordered("==", one[0], other[0]), earlier)
+    return builder.or_(builder.fcmp_ordered("<", one[0], other[0]), same)
 
 
 Kinds = dict[Value, list[bool]]

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import llvmlite.ir as ll
 
-from psylang.emit.lanes import ELEMENTS, I8, I32, I64, POINTER, Lanes, Term
+from psylang.emit.lanes import ELEMENTS, I8, I32, I64, Lanes, Term
 from psylang.ir.types import DType, Type
 
 
 class Rows:
-    """The buffers of a program, whose addresses are loaded once from the array `buffers`."""
+    """The buffers of a program, by their addresses."""
 
-    def __init__(self, lanes: Lanes, buffers: Any, count: int) -> None:
+    def __init__(self, lanes: Lanes, buffers: Sequence[Any]) -> None:
         self._builder = lanes.builder
         self._width = lanes.width
-        self._buffers = [
-            self._builder.load(
-                self._builder.gep(buffers, [I64(index)], source_etype=POINTER), typ=POINTER
-            )
-            for index in range(count)
-        ]
+        self._buffers = buffers
 
     def buffer(self, index: int) -> Any:
         """The address of a buffer."""
