@@ -1,4 +1,4 @@
-"""LLVM code of programs: scalar, and several trials in vector registers (SPMD).
+"""LLVM code of programs: scalar, several trials in vector registers (SPMD), and CUDA kernels.
 
 The compiler is imported only when a program is compiled: a process with cached machine code
 does not load its 40 modules.
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from psylang.emit.targets import Target, UnknownTargetError, host_targets, target
 
 if TYPE_CHECKING:
-    from psylang.emit.compile import assembly, compile_object, llvm_text, optimised
+    from psylang.emit.compile import assembly, compile_object, llvm_text, optimised, ptx
 
 __all__ = [
     "Target",
@@ -21,10 +21,11 @@ __all__ = [
     "host_targets",
     "llvm_text",
     "optimised",
+    "ptx",
     "target",
 ]
 
-_COMPILER = frozenset({"assembly", "compile_object", "llvm_text", "optimised"})
+_COMPILER = frozenset({"assembly", "compile_object", "llvm_text", "optimised", "ptx"})
 
 
 def __getattr__(name: str) -> Any:

@@ -7,8 +7,9 @@ from typing import Any
 import llvmlite.binding as llvm
 import llvmlite.ir as ll
 
+from psylang.emit.gpu import GpuKernels, heading
 from psylang.emit.kernel import Kernel
-from psylang.emit.targets import Target, initialise
+from psylang.emit.targets import NVPTX, Target, initialise
 from psylang.errors import ProgramError
 from psylang.ir.graph import Program
 from psylang.ir.types import DType
@@ -26,10 +27,7 @@ def llvm_text(program: Program, target: Target, varying: frozenset[str] = NO_VAR
 
     ProgramError: a name in `varying` is no parameter.
     """
-    unknown = varying - {parameter.name for parameter in program.parameters}
-    if unknown:
-        known = ", ".join(parameter.name for parameter in program.parameters) or "none"
-        raise ProgramError(f"no parameter {', '.join(sorted(unknown))}; there are: {known}")
+    _known(program, varying)
     module = ll.Module(program.name)
     module.triple = target.triple
     fast = program.numerics == "fast"
@@ -37,6 +35,13 @@ def llvm_text(program: Program, target: Target, varying: frozenset[str] = NO_VAR
     width = _width(after, target) if fast else 1
     Kernel(module, after, width, varying).emit()
     return str(module)
+
+
+def _known(program: Program, varying: frozenset[str]) -> None:
+    unknown = varying - {parameter.name for parameter in program.parameters}
+    if unknown:
+        known = ", ".join(parameter.name for parameter in program.parameters) or "none"
+        raise ProgramError(f"no parameter {', '.join(sorted(unknown))}; there are: {known}")
 
 
 def _width(program: Program, target: Target) -> int:
@@ -75,6 +80,33 @@ def assembly(program: Program, target: Target, varying: frozenset[str] = NO_VARY
     """The target's assembly, for readers."""
     machine = _machine(target)
     return str(machine.emit_assembly(_optimised(llvm_text(program, target, varying), machine)))
+
+
+def gpu_text(
+    program: Program, varying: frozenset[str] = NO_VARYING, registers: int | None = None
+) -> str:
+    """LLVM assembly of the CUDA kernels of gpu.py. ProgramError: as llvm_text(), or the program is
+    `exact`."""
+    return _gpu_text(optimised(program), varying, registers)
+
+
+def _gpu_text(after: Program, varying: frozenset[str], registers: int | None) -> str:
+    _known(after, varying)
+    module = ll.Module(after.name)
+    module.triple = NVPTX.triple
+    GpuKernels(module, after, varying, registers).emit()
+    return str(module)
+
+
+def ptx(
+    program: Program, varying: frozenset[str] = NO_VARYING, registers: int | None = None
+) -> str:
+    """PTX of the CUDA kernels of gpu.py, for GPUs of compute capability 7.5 and later.
+
+    registers: the most that a thread may use, None: no limit. ProgramError: as gpu_text()."""
+    after, machine = optimised(program), _machine(NVPTX)
+    module = _optimised(_gpu_text(after, varying, registers), machine)
+    return heading(after) + str(machine.emit_assembly(module))
 
 
 def _machine(target: Target) -> Any:

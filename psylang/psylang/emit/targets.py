@@ -87,3 +87,5 @@ def target(name: str) -> Target:
 
 
 AARCH64 = Target("aarch64", "aarch64-unknown-linux-gnu", "generic", "", 4)
+# The oldest GPUs that CUDA 13's driver and ptxas know; newer ones are compiled for by the driver.
+NVPTX = Target("sm_75", "nvptx64-nvidia-cuda", "sm_75", "+ptx63", 1)
