@@ -1,11 +1,13 @@
 """Compiles models, keeps the machine code, and runs it."""
 
 from psylang.runtime.compiling import Model, compile
+from psylang.runtime.cuda.options import Cuda
 from psylang.runtime.errors import (
     ArgumentError,
     ArgumentTypeError,
     CacheWarning,
     CompileError,
+    GpuError,
     InterruptedRunError,
     MissingResultError,
     ModelChangedError,
@@ -24,6 +26,8 @@ __all__ = [
     "ArgumentTypeError",
     "CacheWarning",
     "CompileError",
+    "Cuda",
+    "GpuError",
     "Histogram",
     "InterruptedRunError",
     "MissingResultError",

@@ -33,6 +33,10 @@ class CompileError(PsylangError, RuntimeError):
     """The machine code could not be made or loaded."""
 
 
+class GpuError(PsylangError, RuntimeError):
+    """The GPU or its driver cannot be used, or a kernel failed."""
+
+
 class ModelChangedError(PsylangError, RuntimeError):
     """The model was changed after it was compiled: the plan would run the old one."""
 

@@ -12,6 +12,7 @@ from psylang.errors import ProgramError
 from psylang.ir.graph import Program
 from psylang.runtime.arguments import bound
 from psylang.runtime.changes import Watch
+from psylang.runtime.cuda.options import Cuda, cuda_of
 from psylang.runtime.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -20,7 +21,7 @@ from psylang.runtime.errors import (
 )
 from psylang.runtime.execute import Execution, Given
 from psylang.runtime.explain import Explanation
-from psylang.runtime.histogram import counters, needed
+from psylang.runtime.histogram import Counter, counters, needed
 from psylang.runtime.precision import Precision, in_precision
 from psylang.runtime.progress import Progress, ProgressLine
 from psylang.runtime.results import Results
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from psylang.analysis import Report
     from psylang.likelihood import Fit
     from psylang.likelihood.data import Columns
+    from psylang.runtime.cuda.execute import GpuExecution
+    from psylang.runtime.cuda.variants import GpuVariant
     from psylang.runtime.refine import Refined
 
 ANALYSED_MAX = 10_000  # Limit of trials that are followed one by one.
@@ -124,6 +127,7 @@ class Plan:
         record: Sequence[str] | None = None,
         histogram: Mapping[str, Any] | None = None,
         isa: str | None = None,
+        device: str | Cuda | None = None,
         progress: Progress = None,
         allow_nan: bool = False,
     ) -> Results:
@@ -135,7 +139,9 @@ class Plan:
         seed: 0 … 2**63 - 1. In `exact`, 0 selects the streams' own seeds, as in PsyNeuLink; other
         numbers, and further sequences, select other streams. The results depend only on the
         arguments; not on `threads` (None: all cores, if it pays), and in `fast` not on `isa` (None:
-        the best).
+        the best) and `device`.
+        device: "cpu" (None, too), "cuda", "cuda:1" or a psylang.Cuda: an NVIDIA GPU, with a trial a
+        thread, for `fast` only; neither threads nor isa may be given. NaN may have other bits.
         precision: "f64" or "f32", as for compile(); None: the plan's. The other precision is
         compiled at its first use.
         record: the outputs to keep; None: all except outputs requested only as histograms.
@@ -147,8 +153,8 @@ class Plan:
         KeyboardInterrupt, has in `partial` the first complete trials; incomplete histograms are
         dropped. ArgumentError, ArgumentTypeError: an argument does not fit; the message names the
         permitted values. UndefinedError: results have NaN; its `results` has all of them.
-        ModelChangedError: compile the model again. NotSupportedError,
-        CompileError: as compile().
+        ModelChangedError: compile the model again. NotSupportedError, CompileError: as compile(),
+        or the GPU cannot run the program. GpuError: the GPU cannot be used.
         """
         return self._run_from(
             0,
@@ -162,6 +168,7 @@ class Plan:
             record=record,
             histogram=histogram,
             isa=isa,
+            device=device,
             progress=progress,
             allow_nan=allow_nan,
         )
@@ -180,6 +187,7 @@ class Plan:
         record: Sequence[str] | None = None,
         histogram: Mapping[str, Any] | None = None,
         isa: str | None = None,
+        device: str | Cuda | None = None,
         progress: Progress = None,
         allow_nan: bool = False,
         alike: bool = False,
@@ -206,14 +214,20 @@ class Plan:
             names = [one.name for one in self.program.parameters]
             rows = dict(zip(names, given.parameters, strict=True))
             self._rules.check({name: rows[name] for name in names if name in params}, allow_nan)
-        count = _threads(threads)
+        count, cuda = _threads(threads), cuda_of(device)
+        if cuda is not None:
+            _refuse_with_cuda(threads=threads, isa=isa)
         kept, watches = None, []
         if record is not None:
             watches = watching(self.program.outputs, {*record, *needed(asked)})
             wanted = {*record, *needed(asked), *needed(watches)}
             if len(wanted) < len(self._outputs):
                 kept = tuple(name for name in self._outputs if name in wanted)
-        variant = variants.get(isa, kept, varying)
+        variant: Variant | GpuVariant
+        if cuda is None:
+            variant = variants.get(isa, kept, varying)
+        else:
+            variant = variants.on_gpu(cuda, kept, varying)
         total = given.sequences * given.trials
         stored = [
             output.name
@@ -224,19 +238,15 @@ class Plan:
         arrays = {
             name: np.empty((total, *self._row_shapes[name]), self._dtypes[name]) for name in stored
         }
-        execution = Execution(
-            variant,
-            given,
-            [arrays.get(output.name) for output in variant.program.outputs],
-            [*asked, *watches],
-        )
+        stores = [arrays.get(output.name) for output in variant.program.outputs]
+        execution = _execution(variant, given, stores, [*asked, *watches])
 
         def results(rows: int | None = None) -> Results:
             return self._results(
                 arrays,
                 {one.output: one.total for one in asked} if rows is None else {},
                 given,
-                (precision, variant.target.name),
+                (precision, variant.title),
                 rows,
             )
 
@@ -275,6 +285,7 @@ class Plan:
         precision: Precision | None = None,
         threads: int | None = None,
         isa: str | None = None,
+        device: str | Cuda | None = None,
         progress: Progress = None,
         allow_nan: bool = False,
         allow_truncated: bool = False,
@@ -311,6 +322,7 @@ class Plan:
         precision: Precision | None = None,
         threads: int | None = None,
         isa: str | None = None,
+        device: str | Cuda | None = None,
         progress: Progress = None,
         allow_nan: bool = False,
         allow_truncated: bool = False,
@@ -331,12 +343,13 @@ class Plan:
         method: "refine" finds the best point of the mean without most of the points: intervals
         bound the objective of whole blocks of the grid (runtime/refine.py). All points have the
         same draws. Only for `fast`; the objective is an output, inputs are the same in all trials,
-        and reduce, threads, isa, progress and allow_nan are not accepted.
+        and reduce, threads, isa, device, progress and allow_nan are not accepted.
 
         The errors of run(), and ArgumentError: an empty grid, or no point with a finite objective.
         """
         if method != "grid":
             others: dict[str, Any] = {"reduce": reduce != "mean", "threads": threads, "isa": isa}
+            others["device"] = cuda_of(device)
             others |= {"progress": progress, "allow_nan": allow_nan}
             wrong = [name for name, given in others.items() if given not in (None, False)]
             if method != "refine" or wrong:
@@ -534,6 +547,25 @@ class Plan:
                 "precision": how[0],
                 "isa": how[1],
             },
+        )
+
+
+def _execution(
+    variant: Variant | GpuVariant, given: Given, stores: list[Any], counted: list[Counter]
+) -> Execution | GpuExecution:
+    if isinstance(variant, Variant):
+        return Execution(variant, given, stores, counted)
+    from psylang.runtime.cuda.execute import GpuExecution
+
+    return GpuExecution(variant.program, variant.varying, variant.kernel, given, stores, counted)
+
+
+def _refuse_with_cuda(**given: Any) -> None:
+    """ArgumentError: an argument of the CPU is given."""
+    wrong = [name for name, value in given.items() if value is not None]
+    if wrong:
+        raise ArgumentError(
+            f"{listed(wrong)} is of the CPU, and device='cuda' takes none; leave it out"
         )
 
 

@@ -28,6 +28,8 @@ from psylang.version import __version__
 
 if TYPE_CHECKING:
     from psylang.emit import Target
+    from psylang.runtime.cuda.options import Cuda
+    from psylang.runtime.cuda.variants import GpuVariant
 
 # The packages that determine the code of a program.
 _COMPILER = ("ir", "numerics", "passes", "emit")
@@ -45,6 +47,11 @@ class Variant:
     cached: bool
     seconds: float
 
+    @property
+    def title(self) -> str:
+        """Of results.run["isa"]."""
+        return self.target.name
+
 
 class Variants:
     """The variants of one program; any number of threads may use it."""
@@ -54,6 +61,7 @@ class Variants:
         self._cache = cache
         self._lock = threading.Lock()
         self._made: dict[tuple[str | None, tuple[str, ...] | None, frozenset[str]], Variant] = {}
+        self._on_gpus: dict[tuple[Cuda, tuple[str, ...] | None, frozenset[str]], GpuVariant] = {}
 
     def get(
         self, isa: str | None, outputs: tuple[str, ...] | None, varying: frozenset[str]
@@ -72,6 +80,27 @@ class Variants:
                 cache = self._cache or shared_cache()
                 self._made[key] = _made(program, target_of(isa), varying, cache)
             return self._made[key]
+
+    def on_gpu(
+        self, cuda: Cuda, outputs: tuple[str, ...] | None, varying: frozenset[str]
+    ) -> GpuVariant:
+        """The CUDA kernels in a GPU; arguments as of get().
+
+        NotSupportedError: the program is `exact`. GpuError: the GPU cannot be used. CompileError:
+        LLVM refused."""
+        key = (cuda, outputs, varying)
+        found = self._on_gpus.get(key)
+        if found is not None:
+            return found
+        from psylang.runtime.cuda.variants import made
+
+        with self._lock:
+            if key not in self._on_gpus:
+                program = self._program
+                if outputs is not None:
+                    program = with_outputs(program, outputs)
+                self._on_gpus[key] = made(program, cuda, varying, self._cache or shared_cache())
+            return self._on_gpus[key]
 
     def all(self) -> list[Variant]:
         """The variants made so far."""
@@ -136,11 +165,13 @@ def _compiled(program: Program, target: Target, varying: frozenset[str]) -> byte
         ) from error
 
 
-def object_key(program: Program, target: Target, varying: frozenset[str]) -> str:
+def object_key(
+    program: Program, target: Target, varying: frozenset[str], registers: int | None = None
+) -> str:
     """The key of the machine code in the cache: 64 hexadecimal digits."""
     parts = (
         digest(program),
-        repr(target),
+        repr(target) if registers is None else f"{target!r}, {registers} registers",
         repr(sorted(varying)),
         __version__,
         llvmlite.__version__,
