@@ -100,8 +100,8 @@ class GpuKernels:
         if inputs > INPUTS_MAX or buffers > BUFFERS_MAX:
             raise ProgramError(
                 f"`{program.name}` has {inputs} inputs and {buffers} inputs, parameters, states "
-                f"and outputs; a kernel takes {INPUTS_MAX} and {BUFFERS_MAX}: record fewer outputs, or "
-                "fix parameters"
+                f"and outputs; a kernel takes {INPUTS_MAX} and {BUFFERS_MAX}: record fewer "
+                "outputs, or fix parameters"
             )
         _Function(self, TRIALS, ()).trials()
         search = split_search(program)
@@ -391,7 +391,7 @@ class _Function:
         place = ll.GlobalVariable(self.lanes.module, array, name, addrspace=SHARED)
         place.linkage = "internal"
         place.initializer = ll.Constant(array, ll.Undefined)
-        return self.builder.addrspacecast(place, POINTER)
+        return self.builder.addrspacecast(place, kind.as_pointer())
 
     def _at(self, base: Any, kind: Any, index: Any) -> Any:
         return self.builder.gep(base, [index], source_etype=kind)
