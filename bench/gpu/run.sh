@@ -8,10 +8,10 @@
 #   STEP_LIMIT_S=n          no step may take longer, whatever its own limit is
 #   FILES=dir               a folder on the disk to read from, by default that of the results
 #
-# Needs glibc 2.34 and the driver (580 or later); no compiler, no network, no Python. Each step has a
-# time limit of its own and is killed when it expires. summary.txt holds the outcome of each step.
-# record/DATE-DEVICE holds what is worth keeping: copy it into bench/results/gpu, and ./dev format
-# makes docs/results/gpu.md of it.
+# Needs glibc 2.34 and the driver (580 or later); no compiler, no network; Python for the Python
+# steps alone, with numpy and llvmlite for Psylang's. Each step has a time limit of its own and is
+# killed when it expires. summary.txt holds the outcome of each step. record/DATE-DEVICE holds what
+# is worth keeping: copy it into bench/results/gpu, and ./dev format makes docs/results/gpu.md of it.
 # Exit: 0 all steps passed, 1 one failed or ran out of time, 77 no GPU can be used here.
 set -u
 
@@ -182,6 +182,16 @@ fi
 step "interference" 55 interference.jsonl env K2K_BACKEND=cuda "$build/bin/k2k" \
   lab interference compute --quick --source kernel --setting default --setting default+cap=5% \
   --seconds 35 --json
+
+# Psylang's models on the GPU: bits first, then times beside the CPU's.
+if python3 -c 'import numpy, llvmlite' 2>/dev/null; then
+  step "psylang, bits" 70 psylang_check.jsonl env PYTHONPATH="$root/psylang" \
+    python3 "$root/psylang/bench_cuda.py" --check
+  step "psylang, times" 70 psylang.jsonl env PYTHONPATH="$root/psylang" \
+    python3 "$root/psylang/bench_cuda.py"
+else
+  say "SKIPPED psylang: there is no python3 with numpy and llvmlite"
+fi
 
 # Last, because it is slow; of the suite only the tests that move data.
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null |

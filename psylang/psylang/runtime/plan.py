@@ -417,6 +417,10 @@ class Plan:
         """The machine code for an instruction set of this machine. ArgumentError: it has none."""
         return self._variants.get(isa, None, frozenset())
 
+    def gpu_variants(self) -> list[GpuVariant]:
+        """The kernels that runs with device="cuda" have loaded, in the plan's precision."""
+        return self._variants.on_gpus()
+
     def explain(self) -> Explanation:
         """A report of the compiled model and its code; a text, and in notebooks HTML."""
         from psylang import emit

@@ -102,6 +102,10 @@ class Variants:
                 self._on_gpus[key] = made(program, cuda, varying, self._cache or shared_cache())
             return self._on_gpus[key]
 
+    def on_gpus(self) -> list[GpuVariant]:
+        """The variants for GPUs made so far."""
+        return list(self._on_gpus.values())
+
     def all(self) -> list[Variant]:
         """The variants made so far."""
         return list(self._made.values())
