@@ -90,11 +90,13 @@ def _shift(name: str) -> Rule:
         builder = lanes.builder
         if isinstance(terms[1].llvm, ll.Constant) and terms[1].llvm.constant < terms[1].dtype.bits:
             return Term(getattr(builder, name)(value, by), terms[0].dtype, varies)
-        bits = lanes.constant(terms[0].dtype.bits, terms[0].dtype)
-        zero = lanes.constant(0, terms[0].dtype)
-        (limit, none) = [(lanes.splat(one) if varies else one).llvm for one in (bits, zero)]
+        bits = terms[0].dtype.bits
+        numbers = [lanes.constant(number, terms[0].dtype) for number in (bits, bits - 1, 0)]
+        limit, mask, none = [(lanes.splat(one) if varies else one).llvm for one in numbers]
         inside = builder.icmp_unsigned("<", by, limit)
-        shifted = getattr(builder, name)(value, builder.select(inside, by, none))
+        # A mask: a select by the same condition becomes one shl.b64 in LLVM 21 and 22 for NVPTX,
+        # which has the lower 32 bits of the number alone.
+        shifted = getattr(builder, name)(value, builder.and_(by, mask))
         return Term(builder.select(inside, shifted, none), terms[0].dtype, varies)
 
     return rule
