@@ -1,4 +1,4 @@
-"""psylang compile: writes machine code to the cache or a file, or writes IR, LLVM or assembly."""
+"""psylang compile: machine code to the cache or a file; or IR, LLVM, assembly or PTX as texts."""
 
 from __future__ import annotations
 
@@ -9,13 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from psylang import emit
+from psylang.cli.main import UsageError
 from psylang.cli.models import pairs, plan_of
 from psylang.ir.text import print_program
+from psylang.runtime.cuda.options import Cuda
+from psylang.runtime.cuda.variants import ptx_of
 from psylang.runtime.values import known
 from psylang.runtime.variants import target_of
 
 
 def main(options: argparse.Namespace) -> int:
+    if options.registers is not None:
+        if options.emit != "ptx":
+            raise UsageError("--registers is of --emit ptx")
+        Cuda(registers=options.registers)
     plan = plan_of(options)
     known("--param", pairs("--param", options.param), plan.parameters)
     target = target_of(options.isa)
@@ -36,7 +43,7 @@ def main(options: argparse.Namespace) -> int:
     if output is None and options.emit != "object":
         output = "-"  # All other formats are text.
     if output is not None:
-        code = _code(options.emit, plan.program, target)
+        code = _code(options.emit, plan.program, target, options.registers)
         if output == "-":
             sys.stdout.buffer.write(code)
             return 0
@@ -49,11 +56,13 @@ def main(options: argparse.Namespace) -> int:
     return 0
 
 
-def _code(kind: str, program: Any, target: Any) -> bytes:
+def _code(kind: str, program: Any, target: Any, registers: int | None) -> bytes:
     if kind == "ir":
         return print_program(program).encode()
     if kind == "llvm":
         return emit.llvm_text(program, target).encode()
+    if kind == "ptx":
+        return ptx_of(program, frozenset(), registers)
     if kind == "assembly":
         return emit.assembly(program, target).encode()
     return emit.compile_object(program, target)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from psylang.cli.options import add_common, add_likelihood, add_model, add_run
+from psylang.cli.options import add_common, add_likelihood, add_model, add_registers, add_run
 from psylang.version import __version__
 
 EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
@@ -30,6 +30,8 @@ examples:
   psylang explain psylang.models:lca --set size=3
   psylang compile mine.py:model --emit assembly --output mine.s
   psylang compile mine.py:model --emit ir --output mine.ir
+  psylang run psylang.models:ddm --trials 1000000 --device cuda
+  psylang registers psylang.models:ddm
   psylang likelihood ddm data.csv --json
   psylang completion bash > ~/.local/share/bash-completion/completions/psylang
 
@@ -79,10 +81,13 @@ def parser() -> argparse.ArgumentParser:
     add_common(made)
     made.add_argument(
         "--emit",
-        choices=("object", "llvm", "assembly", "ir"),
+        choices=("object", "llvm", "assembly", "ptx", "ir"),
         default="object",
         help="what to write to --output: machine code (object), or the text of LLVM, of the "
-        "assembly or of Psylang's own IR, not optimised; default: object",
+        "assembly, of CUDA kernels (ptx) or of Psylang's own IR, not optimised; default: object",
+    )
+    made.add_argument(
+        "--registers", type=int, metavar="N", help="the most of a thread, 16 … 255, with --emit ptx"
     )
     made.add_argument(
         "--output",
@@ -152,6 +157,14 @@ def parser() -> argparse.ArgumentParser:
     likelihood.add_argument("data", metavar="DATA.csv", help="choices and response times")
     add_common(likelihood)
     add_likelihood(likelihood)
+
+    registers = add(
+        "registers",
+        "tell what the CUDA kernels of models need of a GPU",
+        "\nA table of registers, stack and spilled bytes of a thread, by precision and limit of\n"
+        "registers, as NVIDIA's assembler ptxas finds them; no GPU is needed.",
+    )
+    add_registers(registers)
 
     completion = add("completion", "print the completion of a shell")
     completion.add_argument("shell", choices=("bash", "zsh", "fish"), help="which shell")

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import argparse
 
+MODEL = "MODULE:OBJECT, FILE.py:OBJECT or FILE.ir"
+
 
 def add_model(command: argparse.ArgumentParser) -> None:
-    command.add_argument("model", metavar="MODEL", help="MODULE:OBJECT, FILE.py:OBJECT or FILE.ir")
+    command.add_argument("model", metavar="MODEL", help=MODEL)
+    _add_set(command)
+
+
+def _add_set(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--set",
         action="append",
@@ -64,6 +70,11 @@ def add_run(command: argparse.ArgumentParser) -> None:
         "--seed", type=int, default=0, metavar="N", help="0 … 2**63 - 1; default: 0"
     )
     command.add_argument("--threads", type=int, metavar="N", help="default: all cores")
+    command.add_argument(
+        "--device",
+        metavar="NAME",
+        help="cpu, or cuda or cuda:1 for an NVIDIA GPU, which computes the same bits; default: cpu",
+    )
     command.add_argument(
         "--input",
         action="append",
@@ -139,3 +150,23 @@ def add_likelihood(command: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="an input: a value for all trials; may be repeated",
     )
+
+
+def add_registers(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "models", nargs="*", metavar="MODEL", help=f"{MODEL}; default: all of psylang.models"
+    )
+    _add_set(command)
+    command.add_argument(
+        "--limits",
+        default="none,128,64,32",
+        metavar="N,…",
+        help="limits of a thread's registers, 16 … 255 or none; default: none,128,64,32",
+    )
+    command.add_argument(
+        "--arch", default="sm_90", metavar="NAME", help="what ptxas assembles for; default: sm_90"
+    )
+    command.add_argument(
+        "--ptxas", metavar="FILE", help="the assembler; default: the one that PATH finds"
+    )
+    command.add_argument("--json", action="store_true", help="print JSON lines, a kernel each")

@@ -35,6 +35,7 @@ def main(options: argparse.Namespace) -> int:
         record=options.record,
         histogram=histogram or None,
         isa=options.isa,
+        device=options.device,
         progress=options.progress,
         allow_nan=options.allow_nan,
     )

@@ -108,7 +108,7 @@ def test_histograms_and_chosen_outputs() -> None:
 @pytest.mark.usefixtures("gpu")
 def test_a_grid_is_searched() -> None:
     plan = psylang.compile(models.ddm(dt=0.02), vary=["drift", "threshold"])
-    grid = {"drift": np.linspace(0.1, 1.0, 4), "threshold": [0.5, 0.7]}
+    grid = {"drift": np.linspace(0.1, 1.0, 4), "threshold": np.array([0.5, 0.7])}
     on_gpu, on_cpu = (
         plan.search(grid, objective="response_time", trials=20, seed=3, device=device)
         for device in ("cuda", None)
