@@ -9,6 +9,7 @@ that proves). Needs the toolkit, not a GPU.
 4. Kernels of Numba and cuda.core, and tensors in device memory: python/k2k_tests/cuda_test.py and
    parts of python/gpu_check.py. CuPy and PyTorch bring NVIDIA's run-time library, which takes no
    driver but NVIDIA's; NVRTC and nvcc compile their kernels in the step `cuda`.
+5. Psylang's models: the bits of the CPU.
 """
 
 import tempfile
@@ -19,12 +20,15 @@ from pathlib import Path
 from devtool import build
 from devtool.console import Status
 from devtool.cuda_toolkit import need_cuda_python
-from devtool.process import Command, run
-from devtool.tree import ROOT
+from devtool.environment import need_python_tools
+from devtool.process import Command, cores, run
+from devtool.tree import ROOT, VENV
 
 PRESET = "emulated-cuda"
 SEEDS = (1, 2, 3)
 LIMIT_S = 120
+PSYLANG_LIMIT_S = 600
+PSYLANG_TESTS = "psylang/psylang/runtime/cuda"
 TARGETS = ("gpu_programs", "emulator_test", "k2k")
 # A driver that waits for a kernel for ever would make the step wait: each launch has an end.
 LIMITED = {"EMULATED_CUDA_LAUNCH_LIMIT_MS": "60000", "K2K_CONFIG": "/dev/null"}
@@ -46,6 +50,7 @@ class Run:
     command: Command
     env: dict[str, str] = field(default_factory=dict)
     says: str = ""
+    limit_s: int = LIMIT_S
 
 
 def check_emulated_cuda() -> tuple[list[str], str]:
@@ -66,6 +71,9 @@ def check_emulated_cuda() -> tuple[list[str], str]:
         for one in python_runs(folder, python):
             problems += problems_of(one)
             count += 1
+        status.update("psylang")
+        need_python_tools()
+        problems += problems_of(psylang_tests(folder))
     return problems, f"{count} programs on the emulated driver, {len(SEEDS)} seeds; no GPU was used"
 
 
@@ -135,8 +143,15 @@ def python_runs(folder: Path, python: Path) -> Iterator[Run]:
         yield Run(f"gpu_check.py {name}", [python, "-B", script, name], env, says='"ok": true')
 
 
+def psylang_tests(folder: Path) -> Run:
+    """Tests that need a GPU fail there if the driver cannot be used, instead of being skipped."""
+    env = {"LD_LIBRARY_PATH": str(folder / "emulator/cuda/lib"), "PSYLANG_GPU_TESTS": "1"}
+    command: Command = [VENV / "bin/pytest", "-q", "-n", str(cores()), PSYLANG_TESTS]
+    return Run("psylang", command, env, says=" passed", limit_s=PSYLANG_LIMIT_S)
+
+
 def problems_of(one: Run) -> list[str]:
-    command = ["timeout", str(LIMIT_S), *one.command]
+    command = ["timeout", str(one.limit_s), *one.command]
     done = run(command, env={**LIMITED, "K2K_SOURCE_DIR": str(ROOT), **one.env})
     if done.returncode == 0 and one.says in done.stdout:
         return []
