@@ -8,7 +8,9 @@
 5. What src/io declares of CUDA and cuFile is what NVIDIA's headers declare, and its libcufile is
    loaded by our code (vendor_declarations.py).
 6. NVRTC compiles the kernels of python/gpu_check.py: CuPy, cuda.core and PyTorch pass them so.
-7. What a machine with a GPU needs is packed into build/gpu (bench/gpu/run.sh runs it).
+7. ptxas assembles the kernels of Psylang's models; registers and spills by limit of registers, as
+   a table in build/cuda/psylang_registers.txt.
+8. What a machine with a GPU needs is packed into build/gpu (bench/gpu/run.sh runs it).
 """
 
 import ctypes
@@ -24,14 +26,19 @@ from devtool import build
 from devtool.bench import commit
 from devtool.console import Refused, Status
 from devtool.cuda_toolkit import need_cuda_toolkit
-from devtool.environment import Package, need_packages
-from devtool.process import capture, run
+from devtool.environment import Package, need_packages, need_python_tools
+from devtool.process import Command, capture, run
 from devtool.tree import BUILD, ROOT, shown
 from devtool.vendor_declarations import check_declarations, check_library
 
 PRESET = build.CUDA_PRESET
 ARCHITECTURE = "sm_90"
 TABLE = BUILD / PRESET / "kernels.txt"
+PSYLANG_TABLE = BUILD / PRESET / "psylang_registers.txt"
+PSYLANG_MODELS: tuple[tuple[str, ...], ...] = (
+    (),  # All models of the library.
+    ("psylang.models:predator_prey", "--set", "levels=100"),  # Its threads share the search.
+)
 PACKED = BUILD / "gpu"
 NVRTC_BUDGET_S = 0.1
 NVRTC_RUNS = 5
@@ -96,14 +103,33 @@ def check_cuda() -> tuple[list[str], str]:
             f"NVRTC takes {header_s:.3f} s for the device header; at most {NVRTC_BUDGET_S} s"
         )
     problems += foreign_kernels(toolkit)
+    with Status("kernels of Psylang's models") as status:
+        status.update("ptxas")
+        problems += psylang_registers(toolkit)
     problems += pack()
     spilled = sum(usage.spill_stores > 0 for usage in usages)
     most = max(usage.registers for usage in usages)
     return problems, (
         f"{len(usages)} kernels, at most {most} registers, {spilled} spill ({shown(TABLE)}); "
+        f"Psylang's in {shown(PSYLANG_TABLE)}; "
         f"NVRTC {header_s:.3f} s the header, {kernel_s:.3f} s with a kernel; "
         "compiled, not run here"
     )
+
+
+def psylang_registers(toolkit: Path) -> list[str]:
+    """Writes the table. Returns the problems: what cannot be assembled."""
+    python = need_python_tools() / "python"
+    tables = []
+    for models in PSYLANG_MODELS:
+        options = [*models, "--arch", ARCHITECTURE]
+        command: Command = [python, "-m", "psylang", "registers", *options]
+        done = run([*command, "--ptxas", toolkit / "bin/ptxas"])
+        if done.returncode != 0:
+            return [f"the kernels of Psylang's models: {done.stdout.strip()}"]
+        tables.append(done.stdout)
+    PSYLANG_TABLE.write_text("\n".join(tables))
+    return []
 
 
 def binaries_with_kernels() -> list[Path]:

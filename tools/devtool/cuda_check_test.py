@@ -1,6 +1,17 @@
 """Exactly the forbidden instructions are found in machine code."""
 
-from devtool.cuda_check import Usage, newest_glibc, system_rmw_in, usages_in
+from pathlib import Path
+
+import pytest
+
+from devtool import cuda_check
+from devtool.cuda_check import (
+    Usage,
+    newest_glibc,
+    psylang_registers,
+    system_rmw_in,
+    usages_in,
+)
 
 SASS = """
                 Function : good
@@ -52,3 +63,20 @@ ptxas info    : Used 32 registers, used 1 barriers, 160 bytes cumulative stack s
 def test_the_newest_glibc_is_found_by_number() -> None:
     assert newest_glibc("GLIBC_2.9 memcpy\nGLIBC_2.34 x\nGLIBC_2.4 y") == (2, 34)
     assert newest_glibc("nothing") == (0, 0)
+
+
+def test_psylang_s_table_is_written_and_a_refusal_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho table of $4\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(cuda_check, "need_python_tools", lambda: tmp_path)
+    monkeypatch.setattr(cuda_check, "PSYLANG_TABLE", tmp_path / "table.txt")
+    assert psylang_registers(Path("toolkit")) == []
+    text = (tmp_path / "table.txt").read_text()
+    assert text == "table of --arch\n\ntable of psylang.models:predator_prey\n"
+    python.write_text("#!/bin/sh\necho psylang: ptxas refuses; exit 1\n")
+    assert psylang_registers(Path("toolkit")) == [
+        "the kernels of Psylang's models: psylang: ptxas refuses"
+    ]
