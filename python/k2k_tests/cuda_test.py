@@ -240,6 +240,87 @@ def test_a_runtime_that_serves_launches_nothing_and_two_may_serve(server: k2k.Se
     assert answers.copy_to_host().tolist() == [-errno.EBADF]
 
 
+# A fault ends the context of the whole process.
+FAULTS = """
+import ctypes, errno, sys
+import numpy as np
+import k2k
+from k2k import device
+from numba import cuda
+
+@cuda.jit
+def begins(context):
+    device.begin(context)
+
+@cuda.jit
+def faults(context):
+    device.begin(context)
+    device.pread(0, cuda.local.array(4, np.uint8), 0)
+    cuda.syncthreads()
+    device.begin(8)
+
+answer = 0
+server = k2k.serve()
+context = server.context
+begins[2, 8](context)
+cuda.synchronize()
+if sys.argv[1] == "layout":  # As if the kernel were compiled from other headers.
+    driver = ctypes.CDLL("libcuda.so.1")
+    other = ctypes.c_uint64(1)
+    assert driver.cuMemcpyHtoD_v2(ctypes.c_uint64(context), ctypes.byref(other), 8) == 0
+    begins[2, 8](context)
+else:
+    faults[1, 1](context)
+try:
+    server.close()
+except OSError as error:
+    assert error.errno == errno.EIO and "wait for the kernels of other libraries" in str(error)
+    answer = error.errno
+server.close()
+print("ended", answer, flush=True)
+"""
+
+
+@pytest.mark.parametrize("how", ["layout", "address"])
+def test_a_kernel_that_fails_is_told_and_the_host_goes_on(how: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FAULTS, how],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.stdout == f"ended {errno.EIO}\n", ended.stderr
+
+
+def test_a_runtime_that_ends_at_once_answers_waiting_kernels() -> None:
+    out, into = os.pipe()
+    buffer, answers = cuda.to_device(np.zeros(8, np.uint8)), words(1)
+    server = k2k.serve({"server.shutdown_ms": 200})
+    reads_a_descriptor[1, 1](server.context, out, buffer, answers)
+    time.sleep(0.2)
+    k2k.Runtime.close(server)  # Without k2k_serve_end().
+    cuda.synchronize()
+    assert answers.copy_to_host().tolist() == [-errno.ECANCELED]
+    os.close(out)
+    os.close(into)
+
+
+def test_a_forked_child_serves_nothing() -> None:
+    server = k2k.serve()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            _ = server.context
+        except OSError as error:
+            code = 0 if error.errno == errno.EPERM else 2
+        server.close()
+        os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    server.close()
+
+
 CALLS_PYTHON = r"""
 #include <k2k/foreign.hpp>
 extern "C" __global__ void kernel(unsigned long long context, long* answers) {
