@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from k2k._serving import device_library
 
-PACKAGE = "'numba-cuda[cu13]', version 0.22 or later"
+PACKAGE = "'numba-cuda[cu13]', version 0.26 or later"
 PRINT_VALUES_MAX = 32  # Of the device library.
 
 # The kinds of parameters, and what they are in C.
