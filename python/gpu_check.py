@@ -501,6 +501,7 @@ def rates(folder: Path) -> Iterator[Result]:
                 "gigabytes_per_second": round(RATE_BYTES / best / 1e9, 2),
             }
     k2k.unregister_memory(target.data_ptr())
+    yield {"stats": k2k.stats()}
 
 
 # --- The parts as processes.
