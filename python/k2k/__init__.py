@@ -1,5 +1,6 @@
-"""File data into memory by the fastest mix of page cache and direct transfers; and a runtime whose
-kernels call functions of this program.
+"""File data into memory by the fastest mix of page cache and direct transfers; a runtime whose
+kernels call functions of this program; and system calls of kernels that Numba, CuPy, PyTorch or
+cuda.core launch (serve(), the module k2k.device).
 
 >>> import k2k, numpy
 >>> buffer = numpy.empty(1 << 20, dtype=numpy.uint8)
@@ -7,6 +8,7 @@ kernels call functions of this program.
 1048576
 >>> tensors = k2k.load_safetensors("model.safetensors", progress=True)
 >>> tensors["embed.weight"].numpy()
+>>> k2k.load_safetensors("model.safetensors", device="cuda")["embed.weight"].torch()
 >>> with k2k.Runtime() as runtime:
 ...     runtime.provide("weigh", lambda factor, values: factor * values.sum(), "f64(i32,in f32)")
 ...     runtime.launch(ctypes.CDLL("./kernels.so").weigh_all, groups=8, group_items=64)
