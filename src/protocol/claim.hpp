@@ -35,15 +35,25 @@ K2K_HD inline bool try_lock(const AreaView& area, std::uint32_t wave, std::uint6
   return false;
 }
 
-// Called by the holder of the slot's lock: false until the host has retired a detached call.
-K2K_HD inline bool is_open(const Slot& slot) { return observe(slot).state == SlotState::free; }
+// What the holder of a slot's lock finds there. Both words are read at once: on a GPU they are
+// across the bus. Only holders of the lock write the generation.
+struct Found {
+  std::uint32_t generation = 0;
+  bool open = false;  // False until the host has retired a detached call.
+};
+K2K_HD inline Found look_at(const Slot& slot) {
+  Found found;
+  found.generation = load_hint(&slot.generation);
+  found.open = observe(slot).state == SlotState::free;
+  return found;
+}
 
 // Called by the holder of the lock of a free slot: begins a new generation and returns its number.
-K2K_HD inline std::uint32_t take(Slot& slot) {
-  const std::uint32_t generation = slot.generation + 1;
+K2K_HD inline std::uint32_t take(Slot& slot, const Found& found) {
+  const std::uint32_t generation = found.generation + 1;
   // A reader of the new generation must also see all effects of the previous one: loan_ended()'s
-  // acquire.
-  store_release(&slot.generation, generation);
+  // acquire. All its readers are device code.
+  device_store(&slot.generation, generation);
   move<SlotState::free, SlotState::populating, Side::device>(slot);
   return generation;
 }
@@ -53,12 +63,13 @@ K2K_SHARED_CODE K2K_HD inline bool try_claim(const AreaView& area, std::uint32_t
                                              std::uint64_t lanes) {
   if (!try_lock(area, wave, lanes)) return false;
   for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
-    if (is_open(area.slot(wave, lowest_bit(left)))) continue;
+    if (look_at(area.slot(wave, lowest_bit(left))).open) continue;
     unlock(area, wave, lanes);
     return false;
   }
   for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
-    take(area.slot(wave, lowest_bit(left)));
+    Slot& slot = area.slot(wave, lowest_bit(left));
+    take(slot, {load_hint(&slot.generation), true});
   }
   return true;
 }
@@ -77,11 +88,12 @@ K2K_SHARED_CODE K2K_HD inline bool try_claim_slot(const AreaView& area, Place pl
   const std::uint64_t lane = std::uint64_t{1} << place.lane;
   if (!try_lock(area, place.wave, lane)) return false;
   Slot& slot = area.slot(place.wave, place.lane);
-  if (!is_open(slot)) {
+  const Found found = look_at(slot);
+  if (!found.open) {
     unlock(area, place.wave, lane);
     return false;
   }
-  generation = take(slot);
+  generation = take(slot, found);
   return true;
 }
 

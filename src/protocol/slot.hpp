@@ -97,13 +97,27 @@ K2K_HD inline Control observe(const Slot& slot) {
   return unpack_control(load_acquire(&slot.control));
 }
 
+// The same as a hint: it orders nothing, and a GPU keeps its caches.
+K2K_HD inline Control observe_hint(const Slot& slot) {
+  return unpack_control(load_hint(&slot.control));
+}
+
 // The only store to a control word in the code base. A move that is not in the table does not
-// compile. The observer of the move also sees everything that the mover wrote to the slot before.
+// compile. The observer of the move also sees everything that the mover wrote to the slot before;
+// the device makes a slot ready only after fence_system(). The device's other moves concern the
+// device alone: the host acts on ready slots, and reads the others after the launch.
 template <SlotState from, SlotState to, Side by>
 K2K_HD inline void move(Slot& slot, std::uint16_t number = 0,
                         TransportError error = TransportError::none) {
   static_assert(may_move(from, to, by), "slot_state.hpp draws no such move for this side");
-  store_release(&slot.control, pack(Control{to, error, number}));
+  const std::uint32_t word = pack(Control{to, error, number});
+  if constexpr (by == Side::host) {
+    store_release(&slot.control, word);
+  } else if constexpr (to == SlotState::ready) {
+    store_after_fence(&slot.control, word);
+  } else {
+    device_store(&slot.control, word);
+  }
 }
 
 }  // namespace k2k::protocol

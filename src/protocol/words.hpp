@@ -5,7 +5,9 @@
 //   * host-visible words: written by one owner at a time, plain release store and acquire load at
 //     system scope. There is no read-modify-write on them: over PCIe it would not be atomic
 //     towards the CPU (docs/decisions/0001).
-//     A side that does not own a word may read it as a hint: store_hint and load_hint.
+//     A side that does not own a word may read it as a hint: store_hint and load_hint. A store that
+//     only the device relies on is released at device scope (slot.hpp): at system scope a GPU waits
+//     until the bus has taken all its earlier stores, about a microsecond.
 //   * device words: lock words and counters in device memory, touched by the device alone with
 //     compare-exchange, add, or and clear at device scope.
 //
@@ -118,6 +120,11 @@ K2K_HD inline void device_clear(std::uint64_t* word, std::uint64_t bits) {
   asm volatile("red.release.gpu.and.b64 [%0], %1;" ::"l"(word), "l"(~bits) : "memory");
 }
 K2K_HD inline void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+// A release, together with the fence_system() that the caller made before and after which it stored
+// nothing else.
+K2K_HD inline void store_after_fence(std::uint32_t* word, std::uint32_t value) {
+  store_hint(word, value);
+}
 
 #else
 
@@ -200,6 +207,12 @@ K2K_HD inline void fence_system() {
 #if defined(__HIP_DEVICE_COMPILE__)
   __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "");  // "" = system scope.
 #endif
+}
+
+// Here the store itself is the release: TSan does not see fences.
+template <class Word>
+K2K_HD inline void store_after_fence(Word* word, Word value) {
+  store_release(word, value);
 }
 
 #undef K2K_SCOPED_LOAD

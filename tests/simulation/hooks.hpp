@@ -14,6 +14,12 @@ void step();
 // A release store to a host-visible word by the running agent, at once visible to its own side.
 void release(void* word, std::uint64_t value, std::size_t bytes);
 
+// The same, released to its own side alone: to the other side it is a plain store.
+void release_to_own_side(void* word, std::uint64_t value, std::size_t bytes);
+
+// Is this word in memory that both sides share?
+bool is_shared(const void* word);
+
 // The running agent changed a word of device memory from `before`.
 void device_word_changed(const void* word, std::uint64_t before, std::uint64_t after);
 

@@ -17,7 +17,8 @@ inline bool claim_blindly(const protocol::AreaView& area, protocol::Place place,
   const std::uint64_t seen = protocol::device_load(&area.locks[place.wave]);
   if ((seen & lane) != 0) return false;
   if (!protocol::device_compare_exchange(&area.locks[place.wave], seen, seen | lane)) return false;
-  generation = protocol::take(area.slot(place.wave, place.lane));
+  protocol::Slot& slot = area.slot(place.wave, place.lane);
+  generation = protocol::take(slot, protocol::look_at(slot));
   return true;
 }
 

@@ -206,7 +206,9 @@ void step() {
   if (all.random.one_in(all.scenario.switch_in)) all.agents.pass();
 }
 
-void release(void* word, std::uint64_t value, std::size_t bytes) {
+namespace {
+
+void store(void* word, std::uint64_t value, std::size_t bytes, bool as_plain) {
   World& all = world();
   const Agent* const self = all.agents.running();
   if (self == nullptr || !all.bus.contains(word)) {
@@ -218,7 +220,6 @@ void release(void* word, std::uint64_t value, std::size_t bytes) {
   if (offset >= sizeof(Image)) {
     violated(fmt::format("the {} stored into the other side's image", name_of(self->side)));
   }
-  bool as_plain = false;
   if (is_control(offset)) {
     const std::size_t slot = offset / sizeof(protocol::Slot);
     const SlotState from = observe_raw(all.slot(self->side, static_cast<std::uint32_t>(slot)));
@@ -228,7 +229,8 @@ void release(void* word, std::uint64_t value, std::size_t bytes) {
                            name_of(self->side), name_of(from), name_of(to)));
     }
     expect_owner(self->side, slot, from);
-    as_plain = (all.scenario.bug == Bug::ready_without_release && to == SlotState::ready) ||
+    as_plain = as_plain ||
+               (all.scenario.bug == Bug::ready_without_release && to == SlotState::ready) ||
                (all.scenario.bug == Bug::finished_without_release && to == SlotState::finished);
   } else if (offset < slots_bytes) {
     const std::size_t slot = offset / sizeof(protocol::Slot);
@@ -237,6 +239,18 @@ void release(void* word, std::uint64_t value, std::size_t bytes) {
   }
   all.bus.release(self->side, self->index, offset, bytes, value, as_plain);
 }
+
+}  // namespace
+
+void release(void* word, std::uint64_t value, std::size_t bytes) {
+  store(word, value, bytes, false);
+}
+
+void release_to_own_side(void* word, std::uint64_t value, std::size_t bytes) {
+  store(word, value, bytes, true);
+}
+
+bool is_shared(const void* word) { return world().bus.contains(word); }
 
 void device_word_changed(const void* word, std::uint64_t before, std::uint64_t after) {
   World& all = world();

@@ -42,6 +42,10 @@ using Lead = const protocol::Slot* (*)(const Item& me, const std::uint64_t* brou
 // not run in between.
 K2K_API void gather(void* brought, Lead lead, bool polls) noexcept;
 
+// True once in `part` calls, on average. Here always: what a GPU would read across its bus is in
+// the cache.
+inline bool now_and_then(std::uint32_t) noexcept { return true; }
+
 // Lets others run. For loops that wait for another work-item or for the ring.
 K2K_API void yield() noexcept;
 

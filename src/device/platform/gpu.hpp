@@ -24,15 +24,19 @@ namespace k2k::device::platform {
 
 inline constexpr std::uint32_t group_items_limit = 1024;
 
-// The stages of a wait. Each look crosses the bus, so it takes about a microsecond anyway.
-inline constexpr std::uint32_t looks_before_sleep = 16;
-inline constexpr std::uint32_t looks_between_checks = 16;  // For the end of launch or runtime.
-inline constexpr std::uint32_t poll_ns_min = 32;
-inline constexpr std::uint32_t poll_ns_max = 1024;
-// Halting is the same with longer sleeps: no host can wake a wave (DeviceInfo::halts is false).
+// A wait. Each look crosses the bus, takes 1 to 2 us, and delays the looks of all others: thousands
+// of waiting lanes would fill the bus. So the pause between two looks grows with the time already
+// waited, to an eighth of it; halting, which no host can end (DeviceInfo::halts is false), to half.
+inline constexpr std::uint32_t looks_between_checks = 128;  // For the end of launch or runtime.
+inline constexpr std::uint32_t ticks_a_ns = 2;              // About; of the clock of a unit.
+inline constexpr std::uint32_t poll_part = 8;
+inline constexpr std::uint32_t poll_ns_min = 64;  // A shorter pause is left out.
+inline constexpr std::uint32_t poll_ns_max = 16384;
+inline constexpr std::uint32_t halt_part = 2;
 inline constexpr std::uint32_t halt_ns_min = 1024;
 inline constexpr std::uint32_t halt_ns_max = 32768;
 inline constexpr std::uint32_t yield_ns = 256;
+inline constexpr std::uint32_t yields_between_looks = 64;  // For the end of the launch; on average.
 
 // Slots are across the bus, and a ballot is one instruction: in a wave-wide call each lane accesses
 // its own slot (device/submit.hpp).
@@ -107,27 +111,38 @@ K2K_DEVICE inline std::uint64_t shuffle(std::uint64_t value, std::uint32_t lane)
 // A cancelled launch ends where its work-items wait, as on the cpu backend.
 K2K_DEVICE inline void leave_if_cancelled() {
   const std::uint32_t* const cancel = group_state().context.cancel;
-  if (protocol::load_acquire(cancel) != 0) vendor::leave();  // Pairs with Backend::cancel().
+  if (protocol::load_hint(cancel) != 0) vendor::leave();
 }
 
+// True once in `part` calls (a power of two), on average: a hash of the clock decides, so that no
+// lane counts.
+K2K_DEVICE inline bool now_and_then(std::uint32_t part) {
+  return (static_cast<std::uint32_t>(vendor::clock()) * 0x9e3779b1u >> 8) % part == 0;
+}
+
+// Idle work-items yield in a loop, and the word they look for is across the bus.
 K2K_DEVICE inline void yield() {
   vendor::sleep_ns(yield_ns);
-  leave_if_cancelled();
+  if (now_and_then(yields_between_looks)) leave_if_cancelled();
 }
 
 K2K_DEVICE inline void wait(const protocol::Slot& slot, Wait how) {
   const std::uint32_t* const closed = group_state().context.area.closed;
-  std::uint32_t pause = how == Wait::halted ? halt_ns_min : poll_ns_min;
-  const std::uint32_t pause_max = how == Wait::halted ? halt_ns_max : poll_ns_max;
+  const bool halts = how == Wait::halted;
+  const std::uint64_t ticks_a_part = ticks_a_ns * (halts ? halt_part : poll_part);
+  const std::uint32_t pause_max = halts ? halt_ns_max : poll_ns_max;
+  const std::uint64_t begin = vendor::clock();
   for (std::uint32_t look = 1;; ++look) {
-    if (observe(slot).state == protocol::SlotState::finished) return;
+    // A hint, because an acquire empties the unit's cache; the caller reads the slot again.
+    if (observe_hint(slot).state == protocol::SlotState::finished) return;
     if (look % looks_between_checks == 0) {
-      if (protocol::load_acquire(closed) != 0) return;  // The caller reads the slot again.
+      if (protocol::load_hint(closed) != 0) return;
       leave_if_cancelled();
     }
-    if (how == Wait::polling && look < looks_before_sleep) continue;
-    vendor::sleep_ns(pause);
-    if (pause < pause_max) pause *= 2;
+    const std::uint64_t part = (vendor::clock() - begin) / ticks_a_part;
+    const auto pause = static_cast<std::uint32_t>(part < pause_max ? part : pause_max);
+    if (halts || pause >= poll_ns_min)
+      vendor::sleep_ns(pause < halt_ns_min && halts ? halt_ns_min : pause);
   }
 }
 

@@ -43,6 +43,10 @@ inline Word device_load(const Word* word) {
 template <class Word>
 inline void device_store(Word* word, Word value) {
   simulation::step();
+  if (simulation::is_shared(word)) {
+    simulation::release_to_own_side(word, value, sizeof(Word));
+    return;
+  }
   const Word before = *word;
   *word = value;
   simulation::device_word_changed(word, before, value);
@@ -77,7 +81,12 @@ inline void device_clear(Word* word, Word bits) {
   *word = before & ~bits;
   simulation::device_word_changed(word, before, *word);
 }
+// The bus lets a release store come after all earlier stores of its agent, as a fence would.
 inline void fence_system() {}
+template <class Word>
+inline void store_after_fence(Word* word, Word value) {
+  store_release(word, value);
+}
 
 // The simulated device has many threads: only the cpu backend exchanges without a locked
 // instruction.
