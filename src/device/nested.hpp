@@ -19,6 +19,7 @@
 #include "calls/row.hpp"
 #include "device/buffers.hpp"
 #include "device/platform/platform.hpp"
+#include "device/wide_copy.hpp"
 
 namespace k2k::device {
 
@@ -220,7 +221,7 @@ K2K_DEVICE inline std::int64_t move_pieces_in(Space& space, std::byte* elements,
     if (space.left() == 0) return static_cast<std::int64_t>(index);
     if (!fits) piece.bytes = space.left();
     std::byte* const copy = space.take(piece.bytes);
-    if (rules.reads) copy_bytes(copy, pointer(piece.address), piece.bytes);
+    if (rules.reads) copy_to_block(copy, pointer(piece.address), piece.bytes);
     set_piece(elements, index, rules, {reinterpret_cast<std::uint64_t>(copy), piece.bytes});
     if (!fits) return static_cast<std::int64_t>(index) + 1;
   }
@@ -236,7 +237,8 @@ K2K_DEVICE inline void move_pieces_out(const std::byte* elements, std::uint64_t 
     const std::uint64_t address = piece_at(originals, index, rules).address;
     const std::uint64_t bytes = piece.bytes < written ? piece.bytes : written;
     if (piece.address != address) {
-      copy_bytes(reinterpret_cast<void*>(address), pointer(piece.address), bytes);
+      copy_from_block(reinterpret_cast<void*>(address),
+                      static_cast<const std::byte*>(pointer(piece.address)), bytes);
     }
     written -= bytes;
   }

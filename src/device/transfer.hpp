@@ -26,6 +26,7 @@
 #include "device/nested.hpp"
 #include "device/platform/platform.hpp"
 #include "device/reply.hpp"
+#include "device/wide_copy.hpp"
 #include "protocol/claim.hpp"
 
 namespace k2k::device {
@@ -222,8 +223,8 @@ K2K_SHARED_CODE K2K_DEVICE inline std::int64_t move_in(const protocol::AreaView&
     // Copies small outputs in, too: the call may write only a part of them, and all bytes are
     // copied back.
     if (!is_bulk(parameter.kind) || is_read(parameter.kind)) {
-      copy_bytes(block + offset, reinterpret_cast<const void*>(arguments.word[index]),
-                 transfer.bytes[index]);
+      copy_to_block(block + offset, reinterpret_cast<const void*>(arguments.word[index]),
+                    transfer.bytes[index]);
     }
     transfer.offset[index] = static_cast<std::uint32_t>(offset);
     if (is_bulk(parameter.kind)) {
@@ -272,8 +273,8 @@ K2K_SHARED_CODE K2K_DEVICE inline void move_out(const protocol::AreaView& area,
       const std::uint64_t written = written_bytes(parameter, static_cast<std::uint64_t>(value));
       if (written < bytes) bytes = written;
     }
-    copy_bytes(reinterpret_cast<void*>(transfer.original.word[index]),
-               block + transfer.offset[index], bytes);
+    copy_from_block(reinterpret_cast<void*>(transfer.original.word[index]),
+                    block + transfer.offset[index], bytes);
   }
   if constexpr (calls::may_be_nested(fixed)) {
     if (ended) move_parts_out(row, block_of(area, transfer), transfer, value);
