@@ -2,6 +2,8 @@
 // The configuration of a device: on the cpu backend everything can be chosen, on a GPU the hardware
 // determines most.
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 
 namespace k2k::backend {
@@ -28,8 +30,21 @@ struct DeviceConfig {
   std::uint32_t watchdog_ms = 10000;  // Reports work-items that made no progress for this long; 0:
                                       // never.
   std::uint32_t rings = 1;            // Doorbell rings, 1 to 8: top halves that can share the work.
-  std::uint32_t ring_entries = 1024;  // Per ring; rounded up to a power of two.
-  std::uint32_t arena_blocks = 64;    // Blocks of 8 KiB for buffers that the host cannot address.
+  // Doorbells per ring; rounded up to a power of two. 0: 1,024 on the cpu backend, 65,536 on a GPU,
+  // whose lanes should never wait for a place.
+  std::uint32_t ring_entries = 0;
+  // Blocks of 8 KiB for buffers that the host cannot address. 0: 64 on the cpu backend, where it
+  // can address nearly all of them, and 1,024 on a GPU.
+  std::uint32_t arena_blocks = 0;
 };
+
+inline constexpr std::uint32_t ring_entries_cpu = 1024;
+inline constexpr std::uint32_t ring_entries_gpu = 65'536;
+inline constexpr std::uint32_t arena_blocks_cpu = 64;
+inline constexpr std::uint32_t arena_blocks_gpu = 1024;
+
+constexpr std::uint32_t ring_entries_of(const DeviceConfig& config, std::uint32_t automatic) {
+  return std::bit_ceil(config.ring_entries == 0 ? automatic : std::max(config.ring_entries, 2u));
+}
 
 }  // namespace k2k::backend

@@ -21,8 +21,8 @@ struct ConfigLimit {
 
 inline constexpr ConfigLimit area_limits[] = {
     {"device.rings", &DeviceConfig::rings, 1, protocol::ring_count_max},
-    {"device.ring_entries", &DeviceConfig::ring_entries, 2, 1u << 20},
-    {"device.arena_blocks", &DeviceConfig::arena_blocks, 1, 65536},
+    {"device.ring_entries", &DeviceConfig::ring_entries, 0, 1u << 20},
+    {"device.arena_blocks", &DeviceConfig::arena_blocks, 0, 65536},
 };
 
 // EINVAL, with the value and the permitted range.

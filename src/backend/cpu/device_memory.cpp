@@ -24,14 +24,13 @@ std::size_t carve(protocol::AreaView& area, const DeviceConfig& config, std::uin
   area.wave_count = waves;
   area.wave_lanes = config.wave_lanes;
   area.slots = carver.take<protocol::Slot>(std::size_t{waves} * config.wave_lanes);
-  area.arena_blocks = config.arena_blocks;
-  area.arena =
-      carver.take<std::byte>(std::size_t{config.arena_blocks} * protocol::arena_block_bytes);
+  area.arena_blocks = config.arena_blocks == 0 ? arena_blocks_cpu : config.arena_blocks;
+  area.arena = carver.take<std::byte>(std::size_t{area.arena_blocks} * protocol::arena_block_bytes);
   area.closed = carver.take<std::uint32_t>(1);
   area.ring_count = config.rings;
   for (std::uint32_t ring = 0; ring < config.rings; ++ring) {
     protocol::DoorbellRing& doorbells = area.rings[ring];
-    doorbells.entry_count = std::bit_ceil(config.ring_entries);
+    doorbells.entry_count = ring_entries_of(config, ring_entries_cpu);
     doorbells.entries = carver.take<protocol::DoorbellEntry>(doorbells.entry_count);
     doorbells.consumed = carver.take<std::uint64_t>(1);
     doorbells.tail = carver.take<std::uint64_t>(1);
@@ -39,7 +38,7 @@ std::size_t carve(protocol::AreaView& area, const DeviceConfig& config, std::uin
     doorbells.device_scope = area.device_scope;
   }
   area.locks = carver.take<std::uint64_t>(waves);
-  area.lent = carver.take<std::uint64_t>(config.arena_blocks);
+  area.lent = carver.take<std::uint64_t>(area.arena_blocks);
   area.tickets = carver.take<std::uint64_t>(protocol::ticket_words);
   return carver.used();
 }

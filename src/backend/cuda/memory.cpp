@@ -25,12 +25,12 @@ using device::platform::SharedRange;
 
 Status Memory::build(const DeviceConfig& config, std::uint32_t waves, bool follows_pages) {
   follows_pages_ = follows_pages;
-  const std::uint32_t ring_entries = std::bit_ceil(config.ring_entries);
+  const std::uint32_t ring_entries = ring_entries_of(config, ring_entries_gpu);
+  const std::uint32_t blocks = config.arena_blocks == 0 ? arena_blocks_gpu : config.arena_blocks;
   const auto carve_pinned = [&](void* base) {
     Carver<line_bytes> carver(base);
     area_.slots = carver.take<protocol::Slot>(std::size_t{waves} * area_.wave_lanes);
-    area_.arena =
-        carver.take<std::byte>(std::size_t{config.arena_blocks} * protocol::arena_block_bytes);
+    area_.arena = carver.take<std::byte>(std::size_t{blocks} * protocol::arena_block_bytes);
     area_.closed = carver.take<std::uint32_t>(1);
     cancel_ = carver.take<std::uint32_t>(1);
     for (std::uint32_t ring = 0; ring < config.rings; ++ring) {
@@ -38,16 +38,16 @@ Status Memory::build(const DeviceConfig& config, std::uint32_t waves, bool follo
       area_.rings[ring].consumed = carver.take<std::uint64_t>(1);
     }
     mirror_.locks = carver.take<std::uint64_t>(waves);
-    mirror_.lent = carver.take<std::uint64_t>(config.arena_blocks + protocol::ticket_words);
-    mirror_.tickets = mirror_.lent + config.arena_blocks;
+    mirror_.lent = carver.take<std::uint64_t>(blocks + protocol::ticket_words);
+    mirror_.tickets = mirror_.lent + blocks;
     staged_ranges_ = carver.take<SharedRange>(told_ranges_max);
     return carver.used();
   };
   const auto carve_device = [&](void* base) {
     Carver<line_bytes> carver(base);
     area_.locks = carver.take<std::uint64_t>(waves);
-    area_.lent = carver.take<std::uint64_t>(config.arena_blocks + protocol::ticket_words);
-    area_.tickets = area_.lent + config.arena_blocks;  // Copied with them.
+    area_.lent = carver.take<std::uint64_t>(blocks + protocol::ticket_words);
+    area_.tickets = area_.lent + blocks;  // Copied with them.
     for (std::uint32_t ring = 0; ring < config.rings; ++ring) {
       area_.rings[ring].tail = carver.take<std::uint64_t>(1);
       area_.rings[ring].consumed_seen = carver.take<std::uint64_t>(1);
@@ -59,7 +59,7 @@ Status Memory::build(const DeviceConfig& config, std::uint32_t waves, bool follo
   area_.wave_count = waves;
   area_.wave_lanes = 32;
   area_.ring_count = config.rings;
-  area_.arena_blocks = config.arena_blocks;
+  area_.arena_blocks = blocks;
   for (std::uint32_t ring = 0; ring < config.rings; ++ring) {
     area_.rings[ring].entry_count = ring_entries;
   }

@@ -185,12 +185,14 @@ const ConfigOption options[] = {
         "Report work-items without progress after this time; 0 = never."),
     device<&DeviceConfig::rings>("device.rings", number, 1, protocol::ring_count_max, "", "",
                                  "Doorbell rings; each can have a top half of its own."),
-    device<&DeviceConfig::ring_entries>("device.ring_entries", number, 2, 1u << 20, "",
-                                        "entries a ring",
-                                        "Length of a doorbell ring, rounded up to a power of two."),
-    device<&DeviceConfig::arena_blocks>("device.arena_blocks", number, 1, 1u << 16, "",
+    device<&DeviceConfig::ring_entries>(
+        "device.ring_entries", number, 0, 1u << 20, "", "entries a ring",
+        "Length of a doorbell ring, rounded up to a power of two; 0 = "
+        "1,024 on the cpu backend, 65,536 on a GPU."),
+    device<&DeviceConfig::arena_blocks>("device.arena_blocks", number, 0, 1u << 16, "",
                                         "blocks of 8 KiB",
-                                        "Blocks for buffers that the host cannot read in place."),
+                                        "Blocks for buffers that the host cannot read in place; "
+                                        "0 = 64 on the cpu backend, 1,024 on a GPU."),
 
     changeable(server<&ServerConfig::cap_permille>(
         "server.cap_permille", share, 0, 1000, "", "",
