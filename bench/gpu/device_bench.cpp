@@ -5,12 +5,15 @@
 // device_bench (which measures the cpu backend, beside `k2k bench`). One JSON object per line:
 //
 //   capabilities  the properties that the device reports
+//   bus           loads, stores and fences of a kernel in memory that the host shares: the floor of
+//                 every call on a GPU
 //   roundtrip     one work-item, one no-op after the other; the syscall area has all waves' slots
 //   throughput    no-ops of single lanes and of whole waves, and 4 KiB preads into shared memory
 //   idle          polling server, random arrivals: latency and share of a core; also after a quiet
 //                 second
 //
-// usage: device_bench [capabilities|roundtrip|throughput|idle]...   Exit 77: no such device here.
+// usage: device_bench [capabilities|bus|roundtrip|throughput|idle]...   Exit 77: no such device
+// here.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -29,6 +32,7 @@
 #include "base/clock.hpp"
 #include "device/k2k.hpp"
 #include "k2k/runtime.hpp"
+#include "protocol/words.hpp"
 
 namespace k2k::bench {
 namespace {
@@ -125,6 +129,39 @@ struct ManyCalls {
   }
 };
 
+// What a work-item repeats in shared memory, over lines of its own.
+enum class Access { load, load_same, store_fence, store_release };
+
+template <Access access>
+struct BusAccesses {
+  std::uint64_t* lines;  // 64 bytes each.
+  std::uint64_t line_count;
+  std::uint64_t* total;  // [0] ticks of work-item 0, [1] a sum, so that no load is left out.
+  std::uint32_t count;
+  K2K_DEVICE void operator()() const {
+    const std::uint64_t me = k2k::global_rank();
+    const std::uint64_t all = std::uint64_t{k2k::group_count()} * k2k::group_size();
+    std::uint64_t sum = 0;
+    const std::uint64_t begin = ticks();
+    for (std::uint32_t turn = 0; turn < count; ++turn) {
+      const std::uint64_t line = access == Access::load_same ? 0 : (me + all * turn) % line_count;
+      // The address depends on the last load: one after the other.
+      std::uint64_t* const word = lines + (line + (sum & 1)) % line_count * 8;
+      if constexpr (access == Access::load || access == Access::load_same) {
+        sum += protocol::load_hint(word) & 2;
+      } else if constexpr (access == Access::store_fence) {
+        protocol::store_hint(word, std::uint64_t{turn} * 4);
+        protocol::fence_system();
+      } else {
+        protocol::store_release(word, std::uint64_t{turn} * 4);
+      }
+    }
+    if (me != 0) return;
+    total[0] = ticks() - begin;
+    total[1] = sum;
+  }
+};
+
 struct Preads {
   int fd;
   char* buffers;          // 4 KiB per work-item, shared.
@@ -142,6 +179,45 @@ struct Preads {
 };
 
 // --- Measurements.
+
+Runtime start(std::uint32_t server_spin_us) {
+  RuntimeConfig config;
+  config.operator_settings = false;
+  config.backend = backend_name;
+  config.server.spin_us = server_spin_us;
+  config.server.notify = server::Notify::polling;
+  return expect(Runtime::create(config));
+}
+
+template <Access access>
+void bus_of(Runtime& runtime, const char* name, std::uint32_t groups, std::uint32_t items) {
+  constexpr std::uint64_t line_count = 1u << 18;  // 16 MiB, as the syscall area.
+  constexpr std::uint32_t turns = 1'000;
+  const Shared<std::uint64_t> lines(runtime, line_count * 8);
+  const Shared<std::uint64_t> total(runtime, 2);
+  const LaunchReport report = expect(runtime.launch(
+      {groups, items}, BusAccesses<access>{lines.get(), line_count, total.get(), turns}, "bus"));
+  const double all = static_cast<double>(turns) * groups * items;
+  const double ns = static_cast<double>(report.elapsed.count());
+  std::printf("{\"bench\":\"bus\",\"access\":\"%s\",\"lanes\":%u,\"us\":%.3f,\"m_per_s\":%.3f}\n",
+              name, groups * items, ns / turns / 1000, all / ns * 1000);
+  std::fflush(stdout);
+}
+
+void bus() {
+  Runtime runtime = start(50);
+  const std::uint32_t units = runtime.device().compute_units;
+  bus_of<Access::load>(runtime, "load", 1, 1);
+  bus_of<Access::load>(runtime, "load", 1, 32);
+  bus_of<Access::load>(runtime, "load", units, 1);
+  bus_of<Access::load>(runtime, "load", units, 32);
+  bus_of<Access::load>(runtime, "load", units, 128);
+  bus_of<Access::load_same>(runtime, "load of one word", 1, 32);
+  bus_of<Access::load_same>(runtime, "load of one word", units, 32);
+  bus_of<Access::store_fence>(runtime, "store, fence", 1, 1);
+  bus_of<Access::store_fence>(runtime, "store, fence", units, 32);
+  bus_of<Access::store_release>(runtime, "release store", 1, 1);
+}
 
 // Microseconds of each call.
 std::vector<double> timed(Runtime& runtime, const std::uint64_t* think, std::uint32_t count,
@@ -170,15 +246,6 @@ double ns_per_tick(Runtime& runtime) {
   const LaunchReport report =
       expect(runtime.launch({1, 1}, TimedCalls{nullptr, taken.get(), total.get(), calls}, "clock"));
   return static_cast<double>(report.elapsed.count()) / static_cast<double>(total[0]);
-}
-
-Runtime start(std::uint32_t server_spin_us) {
-  RuntimeConfig config;
-  config.operator_settings = false;
-  config.backend = backend_name;
-  config.server.spin_us = server_spin_us;
-  config.server.notify = server::Notify::polling;
-  return expect(Runtime::create(config));
 }
 
 void capabilities() {
@@ -216,8 +283,22 @@ double calls_a_second(Runtime& runtime, const LaunchShape& shape, std::uint32_t 
   return static_cast<double>(items * count) * 1e9 / static_cast<double>(report.elapsed.count());
 }
 
+// A short run tells how many calls take about half a second.
+template <class Rate>
+double rate_of(const char* name, const LaunchShape& shape, const Rate& rate) {
+  constexpr std::uint32_t tried = 20;
+  constexpr double wanted_s = 0.5;
+  constexpr double calls_max = 20'000;
+  const double items = static_cast<double>(shape.groups) * shape.group_items;
+  const double first = rate(shape, tried);
+  const double count = std::clamp(first * 1e6 * wanted_s / items, double{tried}, calls_max);
+  const double mcalls = rate(shape, static_cast<std::uint32_t>(count));
+  std::printf(",\"%s\":%.4f", name, mcalls);
+  std::fflush(stdout);
+  return mcalls;
+}
+
 void throughput() {
-  constexpr std::uint32_t calls = 2'000;
   Runtime runtime = start(1'000'000);
   const std::uint32_t units = runtime.device().compute_units;
   const bool gpu = runtime.device().platform != "cpu";
@@ -235,10 +316,11 @@ void throughput() {
                           errors.get()) /
            1e6;
   };
-  std::printf("{\"bench\":\"throughput\",\"single_16_mcalls\":%.3f,\"single_many_mcalls\":%.3f",
-              single(few, calls * 10), single(many, calls / 4));
-  std::printf(",\"wave_1_mcalls\":%.3f,\"wave_many_mcalls\":%.3f", waves(wave, calls * 10),
-              waves(many, calls));
+  std::printf("{\"bench\":\"throughput\"");
+  rate_of("single_16_mcalls", few, single);
+  rate_of("single_many_mcalls", many, single);
+  rate_of("wave_1_mcalls", wave, waves);
+  rate_of("wave_many_mcalls", many, waves);
 
   char path[] = "/tmp/k2k-device-bench-XXXXXX";
   const int fd = ::mkstemp(path);
@@ -248,12 +330,15 @@ void throughput() {
   }
   const std::uint32_t items = many.groups * many.group_items;
   const Shared<char> buffers(runtime, std::size_t{items} * 4096);
-  const double preads = calls_a_second(
-      runtime, many, calls / 4, Preads{fd, buffers.get(), errors.get(), calls / 4}, errors.get());
+  const double preads =
+      rate_of("pread_4k_mcalls", many, [&](const LaunchShape& shape, std::uint32_t count) {
+        return calls_a_second(runtime, shape, count, Preads{fd, buffers.get(), errors.get(), count},
+                              errors.get()) /
+               1e6;
+      });
   ::close(fd);
   ::unlink(path);
-  std::printf(",\"pread_4k_mcalls\":%.3f,\"pread_4k_gbytes\":%.3f}\n", preads / 1e6,
-              preads * 4096 / 1e9);
+  std::printf(",\"pread_4k_gbytes\":%.3f}\n", preads * 4096 / 1e3);
 }
 
 void idle() {
@@ -293,10 +378,8 @@ struct Benchmark {
   void (*run)();
 };
 constexpr Benchmark benchmarks[] = {
-    {"capabilities", capabilities},
-    {"roundtrip", round_trip},
-    {"throughput", throughput},
-    {"idle", idle},
+    {"capabilities", capabilities}, {"bus", bus},   {"roundtrip", round_trip},
+    {"throughput", throughput},     {"idle", idle},
 };
 
 }  // namespace

@@ -93,6 +93,7 @@ step "conformance" 120 conformance.txt "$build/bin/conformance_gpu_test" --gtest
 for example in 01_read_a_file 02_groups_and_order 03_not_waiting 04_udp_echo; do
   step "example $example" 20 "example_$example.txt" "$build/bin/${example}_cuda"
 done
+step "bus" 60 bus.jsonl "$build/bin/device_bench_cuda" bus
 step "round trip" 60 roundtrip.jsonl "$build/bin/device_bench_cuda" roundtrip
 step "throughput" 90 throughput.jsonl "$build/bin/device_bench_cuda" throughput
 step "idle" 60 idle.jsonl "$build/bin/device_bench_cuda" idle
