@@ -199,14 +199,14 @@ class Driver final : public GpuFileDriver {
   std::uint64_t uses_ = 0;
 };
 
+}  // namespace
+
 std::string note_of(const GpuFileConfig& config) {
   if (config.kind != GpuFileKind::cufile) return {};
   if (::access((config.proc + "/driver/nvidia-fs/devcount").c_str(), F_OK) == 0) return {};
   return "nvidia-fs is not loaded: unless this Linux and driver do peer-to-peer by themselves, "
          "cuFile copies through host memory (compatibility mode); modprobe nvidia-fs";
 }
-
-}  // namespace
 
 const char* engine_name_of(GpuFileKind kind) {
   return kind == GpuFileKind::cufile ? "cufile" : "hipfile";

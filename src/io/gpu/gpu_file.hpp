@@ -37,6 +37,9 @@ struct GpuFileConfig {
   std::string proc = "/proc";                 // nvidia-fs has its files there.
 };
 
+// The remark of GpuFileDriver::note(), without the library, whose start may take long or for ever.
+std::string note_of(const GpuFileConfig& config);
+
 class GpuFileDriver {
  public:
   // Errors: ENOENT, the library is missing. ENOSYS: it lacks a function. ENODEV: no GPU, or no

@@ -20,14 +20,15 @@ constexpr std::uint32_t vendor_threads = 4;
 Status DevicePaths::open_driver(io::GpuFileKind kind) {
   const bool cufile = kind == io::GpuFileKind::cufile;
   const io::VendorLibraries& names = config_.libraries;
-  Result<std::shared_ptr<io::GpuFileDriver>> driver =
-      io::GpuFileDriver::open({.kind = kind,
-                               .library = cufile ? names.cufile : names.hipfile,
-                               .cuda_library = names.cuda,
-                               .proc = config_.proc});
+  const io::GpuFileConfig wanted{.kind = kind,
+                                 .library = cufile ? names.cufile : names.hipfile,
+                                 .cuda_library = names.cuda,
+                                 .proc = config_.proc};
+  // In compatibility mode it stages as we do, and we know how long ours takes. Its start may never
+  // end then: cuFile 1.20 spins where it finds no GPU behind the driver.
+  if (config_.direct == DirectPath::automatic && !io::note_of(wanted).empty()) return {};
+  Result<std::shared_ptr<io::GpuFileDriver>> driver = io::GpuFileDriver::open(wanted);
   if (!driver) return driver.error();
-  // In compatibility mode it stages as we do, and we know how long ours takes.
-  if (config_.direct == DirectPath::automatic && !driver.value()->note().empty()) return {};
   if (cufile) {
     Result<std::function<void()>> enter = io::cuda_context_setter(0, names.cuda);
     if (!enter) return enter.error();

@@ -54,6 +54,7 @@ TEST_F(DevicePathsTest, take_cufile_if_it_copies_nothing_through_the_host) {
   EXPECT_TRUE(name_of(DevicePaths::create(*cuda_, config(DirectPath::automatic)))
                   .starts_with("cuda-staging-"))
       << "without nvidia-fs it copies, too";
+  EXPECT_EQ(vendor_.starts, 0) << "and its start may never end";
   EXPECT_EQ(name_of(DevicePaths::create(*cuda_, config(DirectPath::automatic, true))),
             "cuda-cufile");
   EXPECT_EQ(name_of(DevicePaths::create(*cuda_, config(DirectPath::cufile))), "cuda-cufile");

@@ -26,6 +26,7 @@ struct Control {
   std::atomic<const void*> last_stream = nullptr;  // Of an allocation or free in stream order.
   std::atomic<const void*> last_pool = nullptr;
   std::atomic<int> opened = 0;
+  std::atomic<int> starts = 0;  // Of cuFile's driver or hipFile's, ever.
   std::atomic<int> files = 0;
   std::atomic<int> registrations = 0;  // Of files, ever.
   std::atomic<int> ranges = 0;

@@ -209,6 +209,7 @@ K2K_VENDOR(cuEventQuery, void* event) {
 K2K_BOTH(Answer, DriverOpen, (), ()) {
   if (const int code = told("DriverOpen"); code != 0) return {code, 0};
   ++k2k_vendor.opened;
+  ++k2k_vendor.starts;
   return {};
 }
 // hipFile has no second version.
