@@ -7,7 +7,7 @@
 // again, and every word is compared. `ratios` are K2K's throughput over a way's, of each round,
 // with their 95 % interval. One JSON object a line: one for the run, then one for each cell.
 //
-// usage: file_bench_cuda [--folder DIR] [--mib N] [--seconds N]
+// usage: file_bench_cuda [--folder DIR] [--mib N] [--seconds N] [--cufile]
 // Exit: 0; 1: an error, or a byte was wrong; 77: no device here.
 
 #include <fcntl.h>
@@ -52,6 +52,7 @@ struct Options {
   std::string folder = ".";
   std::size_t mib_of_file = 64;
   double seconds = 45;
+  bool cufile = false;
 };
 
 struct Cell {
@@ -260,7 +261,8 @@ int run(const Options& options) {
   if (!driver) return fail(driver.error());
   auto file = FileData::make(options.folder, options.mib_of_file * mib, content_of_file);
   if (!file) return fail(file.error());
-  const auto ways = FileWays::create(**driver, options.mib_of_file * mib, blocks.back());
+  const auto ways =
+      FileWays::create(**driver, options.mib_of_file * mib, blocks.back(), options.cufile);
   if (!ways) return fail(ways.error());
   say(head_of(options, **file, **ways));
   Bench bench(**file, **ways);
@@ -285,8 +287,13 @@ bool number(const char* text, double least, double most, double& value) {
 // False: words that nobody knows.
 bool read_options(int count, char** words, Options& options) {
   for (int at = 1; at < count; at += 2) {
-    if (at + 1 == count) return false;
     const std::string name = words[at];
+    if (name == "--cufile") {
+      options.cufile = true;
+      --at;
+      continue;
+    }
+    if (at + 1 == count) return false;
     double value = 0;
     if (name == "--folder") {
       options.folder = words[at + 1];
@@ -307,8 +314,9 @@ bool read_options(int count, char** words, Options& options) {
 int main(int count, char** words) {
   k2k::bench::Options options;
   if (!k2k::bench::read_options(count, words, options)) {
-    std::fprintf(stderr,
-                 "usage: file_bench_cuda [--folder DIR] [--mib 8..1024] [--seconds 0..600]\n");
+    std::fprintf(
+        stderr,
+        "usage: file_bench_cuda [--folder DIR] [--mib 8..1024] [--seconds 0..600] [--cufile]\n");
     return 2;
   }
   return k2k::bench::run(options);

@@ -37,6 +37,7 @@ TEST(FileBench, moves_the_right_bytes_by_every_way_in_every_cell) {
   const std::vector<json> lines = lines_of(outcome.out);
   ASSERT_EQ(lines.size(), 1u + 3 * 4);
   EXPECT_EQ(lines[0]["schema"], 1);
+  EXPECT_EQ(lines[0]["cufile"], "not asked for (--cufile)");
   for (std::size_t at = 1; at < lines.size(); ++at) {
     const json& cell = lines[at];
     EXPECT_EQ(cell["rounds"], 3);
@@ -63,6 +64,15 @@ TEST(FileBench, names_a_missing_driver_and_a_folder_that_takes_no_file) {
       run_command(on_emulated_driver + program + " --folder /nowhere --mib 8 2>&1");
   EXPECT_EQ(odd.status, 1);
   EXPECT_NE(odd.out.find("--folder"), std::string::npos) << odd.out;
+}
+
+TEST(FileBench, says_why_cufile_is_missing) {
+  const CommandOutcome outcome =
+      run_command(on_emulated_driver + program + " --folder /tmp --mib 8 --seconds 0 --cufile");
+  ASSERT_EQ(outcome.status, 0);
+  const json head = lines_of(outcome.out)[0];
+  if (head["cufile"] == "there") GTEST_SKIP() << "this machine has libcufile";
+  EXPECT_NE(head["cufile"].get<std::string>().find("libcufile.so.0"), std::string::npos) << head;
 }
 
 TEST(FileBench, says_when_the_device_has_too_little_memory) {

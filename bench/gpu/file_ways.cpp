@@ -45,7 +45,7 @@ class Ways final : public FileWays {
     if (registered_) k2k_memory_unregister(device_);
   }
 
-  Status begin(std::size_t room, std::size_t block_max) {
+  Status begin(std::size_t room, std::size_t block_max, bool cufile) {
     const auto device = driver_.device(room);
     if (!device) return device.error();
     device_ = device.value();
@@ -62,7 +62,7 @@ class Ways final : public FileWays {
       return Error{EIO, k2k_last_error()};
     }
     registered_ = true;
-    open_cufile();
+    if (cufile) open_cufile();
     add_reads();
     add_writes();
     return {};
@@ -223,7 +223,7 @@ class Ways final : public FileWays {
   k2k_files* reader_ = nullptr;
   router::Files files_;  // For pwrite(), which the C interface leaves to kernels.
   std::shared_ptr<io::GpuFileDriver> cufile_;
-  std::string cufile_missing_;
+  std::string cufile_missing_ = "not asked for (--cufile)";
   std::vector<Way> reads_;
   std::vector<Way> writes_;
 };
@@ -231,9 +231,9 @@ class Ways final : public FileWays {
 }  // namespace
 
 Result<std::unique_ptr<FileWays>> FileWays::create(CudaDriver& driver, std::size_t room,
-                                                   std::size_t block_max) {
+                                                   std::size_t block_max, bool cufile) {
   auto ways = std::make_unique<Ways>(driver);
-  if (Status status = ways->begin(room, block_max); !status) return status.error();
+  if (Status status = ways->begin(room, block_max, cufile); !status) return status.error();
   return std::unique_ptr<FileWays>(std::move(ways));
 }
 

@@ -6,7 +6,7 @@
 //   pageable          the same through ordinary memory, which the driver copies once more
 //   pinned, two       two pinned buffers: a block is read while the device copies the one before
 //   O_DIRECT, pinned  as pinned, past the page cache
-//   cufile            NVIDIA's library, if it is there: descriptors with O_DIRECT
+//   cufile            NVIDIA's library, if it is there and asked for: descriptors with O_DIRECT
 //
 // The device has the whole block when a way's call returns; only "pinned, two" returns earlier.
 //
@@ -41,9 +41,10 @@ struct Way {
 class FileWays {
  public:
   // `room` bytes of device memory, registered with K2K, and buffers for blocks up to `block_max`.
-  // Errors: the driver's, and those of k2k_memory_register().
+  // Without `cufile` its library is not started, which may take for ever where there is no
+  // nvidia-fs. Errors: the driver's, and those of k2k_memory_register().
   static Result<std::unique_ptr<FileWays>> create(CudaDriver& driver, std::size_t room,
-                                                  std::size_t block_max);
+                                                  std::size_t block_max, bool cufile);
   FileWays() = default;
   virtual ~FileWays() = default;
   FileWays(const FileWays&) = delete;

@@ -109,13 +109,12 @@ export K2K_PROFILE_DIR="$scratch/profiles"
 step "route engines" 30 engines.json "$build/bin/k2k" route engines --json
 step "calibrate" 30 calibrate.jsonl "$build/bin/k2k" calibrate --memory cuda --seconds 10 --json "$disk"
 say "disk    $(stat -f -c %T "$disk")"
-step "file data" 75 file_into_device.jsonl "$build/bin/file_bench_cuda" --folder "$disk" --seconds 45
+step "file data" 75 file_into_device.jsonl "$build/bin/file_bench_cuda" --folder "$scratch" --seconds 45
 # A program that knows nothing of K2K, with the library and without: alone, Linux answers EFAULT.
 cp "$build/bin/k2k" "$scratch/data"
 step "unmodified program" 30 unmodified.txt env LD_PRELOAD="$build/lib/libk2k_io.so" K2K_IO_STATS=1 \
   "$build/bin/cuda_unmodified" "$scratch/data"
-say "noted   the same without the library: $("$build/bin/cuda_unmodified" "$scratch/data" 2>&1 | tail -n 1)"
-rm -rf "$scratch"
+say "noted   the same without the library: $(timeout 20 "$build/bin/cuda_unmodified" "$scratch/data" 2>&1 | tail -n 1)"
 
 # The GPU's memory itself, without K2K: the reach of its TLBs, and the cost of page faults.
 step "translation" 30 translation.jsonl "$build/bin/memory_probe_cuda" translation
@@ -195,6 +194,12 @@ if python3 -c 'import numpy, llvmlite' 2>/dev/null; then
 else
   say "SKIPPED psylang: there is no python3 with numpy and llvmlite"
 fi
+
+# NVIDIA's cuFile, whose start may never end where there is no nvidia-fs.
+step "file data by cuFile" 40 file_by_cufile.jsonl env \
+  LD_LIBRARY_PATH="$LD_LIBRARY_PATH:$build/lib/cufile" \
+  "$build/bin/file_bench_cuda" --folder "$scratch" --mib 32 --seconds 12 --cufile
+rm -rf "$scratch"
 
 # Last, because it is slow; of the suite only the tests that move data.
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null |

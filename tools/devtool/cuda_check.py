@@ -290,6 +290,11 @@ def pack() -> list[str]:
         place = PACKED / ("lib/fallback" if ours else "lib") / library.name
         if not place.exists():
             capture(["strip", "-o", place, library.resolve()])
+    # In a folder of its own: without nvidia-fs its start may never end.
+    (PACKED / "lib/cufile").mkdir()
+    shutil.copyfile(
+        need_cuda_toolkit() / "lib/libcufile.so.0", PACKED / "lib/cufile/libcufile.so.0"
+    )
     for path in [*sorted((PACKED / "bin").iterdir()), *sorted((PACKED / "lib").glob("*.so*"))]:
         newest = newest_glibc(capture(["objdump", "-T", path]))
         if newest > GLIBC_MAX:

@@ -335,6 +335,7 @@ TABLES: dict[str, Callable[[list[Record]], list[str]]] = {
     "grep": _grep,
     "calibrate": _calibrated,
     "file_into_device": _files,
+    "file_by_cufile": _files,
     "translation": _translation,
     "managed": _managed,
     "interference": _interference,
