@@ -45,7 +45,8 @@ constexpr std::array<std::size_t, 4> blocks = {4 * kib, 64 * kib, mib, 16 * mib}
 constexpr std::uint64_t content_of_file = 1;
 constexpr std::uint64_t content_of_device = 2;
 constexpr std::uint64_t content_of_nothing = 3;
-constexpr std::size_t rounds_min = 3;  // Counted; a ratio's interval needs two.
+constexpr std::size_t rounds_min = 3;   // Counted,
+constexpr std::size_t rounds_late = 2;  // and on a slow disk: a ratio's interval needs two.
 constexpr std::size_t rounds_max = 25;
 
 struct Options {
@@ -62,7 +63,8 @@ struct Cell {
   std::size_t bytes = 0;  // A pass.
 };
 
-// Calls of 4 KiB take longer a byte: an eighth of the file is enough.
+// Calls of 4 KiB take longer a byte: an eighth of the file is enough. Cold reads come last: a slow
+// disk may need more time for them than there is.
 std::vector<Cell> cells_of(std::size_t file_bytes) {
   std::vector<Cell> cells;
   const auto add = [&](bool write, bool cold) {
@@ -72,8 +74,8 @@ std::vector<Cell> cells_of(std::size_t file_bytes) {
     }
   };
   add(false, false);
-  add(false, true);
   add(true, false);
+  add(false, true);
   return cells;
 }
 
@@ -108,6 +110,11 @@ class Bench {
 
   // Errors: none of a way's, which its record tells; those of the file and of the device.
   Result<ordered_json> measure(const Cell& cell, double seconds) {
+    if (!cell.write && written_) {
+      if (Status status = file_.write_all(content_of_file); !status) return status.error();
+      if (Status status = file_.sync(); !status) return status.error();
+    }
+    written_ = cell.write;
     std::vector<Measured> all;
     for (const Way& way : cell.write ? ways_.writes() : ways_.reads()) {
       if (way.missing.empty()) all.push_back({.way = &way});
@@ -116,10 +123,12 @@ class Bench {
     const FileWays::Routed before = ways_.routed();
     const Instant begin = now();
     std::size_t rounds = 0;  // The first one is not counted.
-    const auto time_is_over = [&] {
-      return std::chrono::duration<double>(now() - begin).count() > seconds;
+    const auto goes_on = [&] {
+      const double spent = std::chrono::duration<double>(now() - begin).count();
+      if (rounds > rounds_min) return rounds <= rounds_max && spent <= seconds;
+      return rounds <= rounds_late || spent <= 2 * seconds;
     };
-    for (; rounds <= rounds_max && !(rounds > rounds_min && time_is_over()); ++rounds) {
+    for (; goes_on(); ++rounds) {
       for (std::size_t turn = 0; turn < all.size(); ++turn) {
         Measured& one = all[(turn + rounds) % all.size()];
         if (!one.failure.empty()) continue;
@@ -226,6 +235,7 @@ class Bench {
   FileData& file_;
   FileWays& ways_;
   std::vector<double> cached_;  // The shares that were cached before the passes of a cell.
+  bool written_ = false;        // The file has another content than the first one.
   bool failed_ = false;
 };
 

@@ -40,7 +40,7 @@ TEST(FileBench, moves_the_right_bytes_by_every_way_in_every_cell) {
   EXPECT_EQ(lines[0]["cufile"], "not asked for (--cufile)");
   for (std::size_t at = 1; at < lines.size(); ++at) {
     const json& cell = lines[at];
-    EXPECT_EQ(cell["rounds"], 3);
+    EXPECT_GE(cell["rounds"], 2) << cell;
     for (const char* way : {"k2k", "pinned", "pageable"}) {
       EXPECT_EQ(cell["ways"][way]["wrong_words"], 0) << cell;
       EXPECT_GT(cell["ways"][way]["gbs"], 0.0) << cell;
@@ -50,7 +50,8 @@ TEST(FileBench, moves_the_right_bytes_by_every_way_in_every_cell) {
     if (cell["direction"] == "read") {
       const std::uint64_t bytes = cell["k2k_bytes_cache"].get<std::uint64_t>() +
                                   cell["k2k_bytes_direct"].get<std::uint64_t>();
-      EXPECT_EQ(bytes, cell["pass_mib"].get<std::uint64_t>() * 4 << 20) << cell;
+      const std::uint64_t passes = cell["rounds"].get<std::uint64_t>() + 1;  // One is not counted.
+      EXPECT_EQ(bytes, cell["pass_mib"].get<std::uint64_t>() * passes << 20) << cell;
     }
   }
 }

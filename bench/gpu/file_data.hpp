@@ -59,7 +59,7 @@ class FileData {
     file->descriptor_ = ::mkostemp(file->path_.data(), O_CLOEXEC);
     if (file->descriptor_ < 0) return file->failed("make");
     if (Status status = file->write_all(seed); !status) return status.error();
-    if (::fsync(file->descriptor_) != 0) return file->failed("write");
+    if (Status status = file->sync(); !status) return status.error();
     return file;
   }
   ~FileData() {
@@ -87,6 +87,8 @@ class FileData {
     }
     return {};
   }
+  // Puts the file on the disk: only then can its pages be dropped.
+  Status sync() const { return ::fsync(descriptor_) == 0 ? Status() : Status(failed("write")); }
   // Words of the file's first bytes that differ from the content of `seed`.
   Result<std::uint64_t> wrong(std::size_t bytes, std::uint64_t seed) const {
     std::vector<std::byte> part(part_bytes);
