@@ -99,7 +99,7 @@ def runs(folder: Path) -> Iterator[Run]:
             *("--folder", folder, "--mib", "16", "--seconds", "0"),
         ],
         driver_of(folder),
-        says='"direction":"write"',
+        says='"state":"cold"',
     )
     yield Run(
         "memory probe",

@@ -305,6 +305,34 @@ def _interference(records: list[Record]) -> list[str]:
     return [_titled(title, heading, rows), *([sound] if sound else [])]
 
 
+def _python(records: list[Record]) -> list[str]:
+    outcome = {True: "passed", False: "**failed**", None: "skipped"}
+    parts = [record for record in records if "part" in record and "ok" in record]
+    rows = [
+        [record["part"], outcome[record["ok"]], _plain(str(record.get("error", "–")))]
+        for record in parts
+    ]
+    return [_titled("Python on the GPU", ["part", "outcome", ""], rows)] if rows else []
+
+
+def _psylang(records: list[Record]) -> list[str]:
+    rows = [
+        [
+            f"{record['model']}, {record['precision']}",
+            f"{record['sequences']:,} × {record['trials']:,}",
+            *(_text(record[key][0]) for key in ("cpu_s", "gpu_s")),
+            _text(record["ratio"]),
+            _text(record["equal"]),
+        ]
+        for record in records
+        if "model" in record
+    ]
+    heading = ["model", "sequences × trials", "CPU, s", "GPU, s", "CPU / GPU", "the same bits"]
+    threads = next((record["threads"] for record in records if "threads" in record), "?")
+    title = f"Psylang: the GPU beside {threads} threads of the CPU, medians"
+    return [_titled(title, heading, rows)] if rows else []
+
+
 # The files of a record that make tables, in the order of the page.
 TABLES: dict[str, Callable[[list[Record]], list[str]]] = {
     "roundtrip": _fields(
@@ -339,4 +367,6 @@ TABLES: dict[str, Callable[[list[Record]], list[str]]] = {
     "translation": _translation,
     "managed": _managed,
     "interference": _interference,
+    "python": _python,
+    "psylang": _psylang,
 }

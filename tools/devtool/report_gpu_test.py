@@ -154,6 +154,32 @@ def test_interference_shows_its_comparisons_and_an_unquiet_machine(tmp_path: Pat
     assert "Equal arms differ" in text
 
 
+def test_python_and_psylang_have_tables(tmp_path: Path) -> None:
+    model = {
+        **{"model": "ddm", "precision": "f32", "sequences": 1000000, "trials": 1},
+        **{"cpu_s": [0.5, 0.4, 0.6], "gpu_s": [0.125, 0.1, 0.2], "ratio": 4.0, "equal": True},
+    }
+    record_in(
+        tmp_path,
+        "run",
+        python=[
+            {"part": "numba", "ok": True},
+            {"part": "cupy", "ok": None, "error": "not installed"},
+            {"part": "torch", "ok": False, "error": "ValueError: odd"},
+        ],
+        psylang=[{"gpu": "H100", "threads": 16}, model, {"cases": 1, "unequal": []}],
+    )
+    text = page(tmp_path)
+    for row in (
+        "| numba | passed | – |",
+        "| cupy | skipped | not installed |",
+        "| torch | **failed** | ValueError: odd |",
+        "beside 16 threads of the CPU",
+        "| ddm, f32 | 1,000,000 × 1 | 0.5 | 0.125 | 4 | yes |",
+    ):
+        assert row in text, row
+
+
 def test_the_newest_run_comes_first(tmp_path: Path) -> None:
     record_in(tmp_path, "a", capabilities=[{"device": "old"}])
     record_in(tmp_path, "b", SUMMARY.replace("11-26", "12-01"), capabilities=[{"device": "new"}])
