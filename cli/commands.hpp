@@ -27,7 +27,6 @@ Command watch_command();  // In k2k-watch: cli/watch.
 inline constexpr const char* bench_summary =
     "Measure this machine and compare with what it permits";
 inline constexpr const char* lab_summary = "Run an experiment of the papers";
-inline constexpr const char* watch_summary =
-    "Measure what Linux' device paths cost this machine";
+inline constexpr const char* watch_summary = "Measure what Linux' device paths cost this machine";
 
 }  // namespace k2k::cli
