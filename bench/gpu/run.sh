@@ -219,8 +219,9 @@ device=$(echo "$device" | tr '[:upper:]' '[:lower:]' | tr -cs '[:alnum:]' '-' | 
 record="$out/record/$(date -u +%Y-%m-%d)-$device"
 mkdir -p "$record"
 cp "$out/summary.txt" "$record/"
+# Whole lines alone: a step that ran out of time may have left a part of one.
 for file in "$out"/*.jsonl; do
-  [ -s "$file" ] && cp "$file" "$record/"
+  grep '}$' "$file" >"$record/${file##*/}" || rm -f "$record/${file##*/}"
 done
 echo "the record: $record"
 exit "$failed"

@@ -282,7 +282,9 @@ def _managed(records: list[Record]) -> list[str]:
 
 
 def _interference(records: list[Record]) -> list[str]:
-    result = next(record for record in records if record.get("kind") == "result")
+    result = next((record for record in records if record.get("kind") == "result"), None)
+    if result is None:  # The study was killed; its step says so.
+        return []
 
     def percent(estimate: Record) -> str:
         half = 50 * (estimate["high"] - estimate["low"])

@@ -152,6 +152,8 @@ def test_interference_shows_its_comparisons_and_an_unquiet_machine(tmp_path: Pat
     assert row in text
     assert "| none, idle | default | no time | – | – | – | – |" in text
     assert "Equal arms differ" in text
+    record_in(tmp_path, "killed", interference=[{"kind": "plan"}])
+    assert page(tmp_path).count("k2k lab interference") == 1
 
 
 def test_python_and_psylang_have_tables(tmp_path: Path) -> None:
