@@ -17,8 +17,8 @@ from psylang.model import Model
 from psylang.models import ddm, lca, predator_prey
 from psylang.numerics import expansions
 from psylang.runtime.distributions_test import distance
+from psylang.runtime.keys import object_key
 from psylang.runtime.plan_fixture import session_cache, straight
-from psylang.runtime.variants import object_key
 
 __all__ = ["session_cache"]
 PLACES = {"player": [0.0, 0.0], "predator": [1.5, -1.0], "prey": [-1.0, 2.0]}

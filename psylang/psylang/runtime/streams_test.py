@@ -14,8 +14,8 @@ from psylang.ir.builder import ProgramBuilder
 from psylang.ir.graph import Program
 from psylang.ir.interpret import _Machine
 from psylang.numerics import expansions
+from psylang.runtime.keys import _COMPILER, _stamp_of
 from psylang.runtime.plan_fixture import compiled, session_cache
-from psylang.runtime.variants import _COMPILER, _stamp_of
 
 __all__ = ["compiled", "session_cache"]
 

@@ -13,7 +13,7 @@ from psylang.runtime.cuda.driver import driver
 from psylang.runtime.cuda.kernel import GpuKernel
 from psylang.runtime.cuda.options import Cuda
 from psylang.runtime.errors import CompileError, NotSupportedError
-from psylang.runtime.variants import object_key
+from psylang.runtime.keys import object_key
 
 
 @dataclass
