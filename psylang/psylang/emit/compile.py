@@ -7,7 +7,7 @@ from typing import Any
 import llvmlite.binding as llvm
 import llvmlite.ir as ll
 
-from psylang.emit.gpu import GpuKernels, heading
+from psylang.emit.gpu import GpuKernels, Properties
 from psylang.emit.kernel import Kernel
 from psylang.emit.targets import NVPTX, Target, initialise
 from psylang.errors import ProgramError
@@ -106,7 +106,7 @@ def ptx(
     registers: the most that a thread may use, None: no limit. ProgramError: as gpu_text()."""
     after, machine = optimised(program), _machine(NVPTX)
     module = _optimised(_gpu_text(after, varying, registers), machine)
-    return heading(after) + str(machine.emit_assembly(module))
+    return Properties.of(after, varying).heading() + str(machine.emit_assembly(module))
 
 
 def _machine(target: Target) -> Any:

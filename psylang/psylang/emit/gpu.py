@@ -1,19 +1,22 @@
 """CUDA kernels of a program in `fast` numerics: one trial, or one candidate of a search, a thread.
 
     psylang_trials       each thread runs units: a trial, or a sequence of trials that need the
-                         state of the previous trial; a search in it is a loop of the thread
+                         state of the previous trial; a search in it is a loop of the thread.
+                         Trials around one loop of varying length: a thread that is done takes the
+                         next trial while its warp goes on (refilled)
     psylang_candidates   only of programs with one large search outside of loops: the threads of
                          `blocks` blocks share the candidates of a unit's next trial
     psylang_choose       after psylang_candidates: the best candidate, and the rest of that trial
 
-Arguments: SCALARS, then PARTS in the last two kernels, the buffers of abi.py, and in the last two
-kernels the best candidate of each block: costs and numbers.
+Arguments: SCALARS, then PARTS in the last two kernels, the buffers of abi.py, in psylang_trials
+`counter`, and in the last two kernels the best candidate of each block: costs and numbers.
 
 Unit u of `count` is sequence `first` + u. Its trials `begin` … begin + steps - 1 of `trials` have
 the rows u * rows + at … of inputs, varying parameters and outputs; states have row u. Input i has
 one row for all trials if bit i of `strided` is 0. Threads take every n-th unit, n being the number
-of threads. The code computes the bits of the CPU's code: explicit fma, IEEE division and square
-root, denormals of f32, nothing contracted.
+of threads; refilled ones take units from `counter`, which is 0 before a launch. The code computes
+the bits of the CPU's code: explicit fma, IEEE division and square root, denormals of f32, nothing
+contracted.
 """
 
 from __future__ import annotations
@@ -34,7 +37,11 @@ from psylang.emit.regions import (
     Regions,
     Terms,
     improves,
+    only_loop,
     precedes,
+    rounds_vary,
+    used,
+    varying_values,
 )
 from psylang.emit.rows import Rows
 from psylang.errors import ProgramError
@@ -47,7 +54,7 @@ PARTS = ("low", "high", "blocks")
 BLOCK_THREADS = 128
 INPUTS_MAX = 63  # Bits of `strided`.
 BUFFERS_MAX = 480  # A kernel has 4 KiB of arguments.
-_HEADING = "// psylang candidates "
+_HEADING = "// psylang candidates, refilled: "
 SHARED = 3  # The address space of shared memory.
 
 
@@ -66,17 +73,38 @@ def split_search(program: Program) -> tuple[int, int] | None:
     return None
 
 
-def heading(program: Program) -> str:
-    """A comment of PTX that candidates_of() reads."""
-    search = split_search(program)
-    return f"{_HEADING}{search[1] if search else 0}\n"
+@dataclass(frozen=True)
+class Properties:
+    """What launches depend on. candidates: that threads can share, 0: none. refilled: threads take
+    trials from the counter."""
+
+    candidates: int = 0
+    refilled: bool = False
+
+    def heading(self) -> str:
+        """A comment in front of PTX."""
+        return f"{_HEADING}{self.candidates} {int(self.refilled)}\n"
+
+    @staticmethod
+    def of(program: Program, varying: frozenset[str]) -> Properties:
+        search = split_search(program)
+        refilled = _refilled_loop(program, varying) is not None
+        return Properties(search[1] if search else 0, refilled)
+
+    @staticmethod
+    def read(ptx: bytes) -> Properties | None:
+        """None: the PTX has no heading."""
+        first = ptx.partition(b"\n")[0].decode("ascii", "replace")
+        words = first.removeprefix(_HEADING).split()
+        if not first.startswith(_HEADING) or len(words) != 2 or not all(map(str.isdecimal, words)):
+            return None
+        return Properties(int(words[0]), words[1] != "0")
 
 
-def candidates_of(ptx: bytes) -> int:
-    """The number of candidates that threads can share; 0: none."""
-    first = ptx.partition(b"\n")[0].decode("ascii", "replace")
-    number = first.removeprefix(_HEADING)
-    return int(number) if number != first and number.isdecimal() else 0
+def _refilled_loop(program: Program, varying: frozenset[str]) -> int | None:
+    """The place of the only loop, if the numbers of its rounds vary between independent trials."""
+    place = only_loop(program) if program.is_independent() else None
+    return place if place is not None and rounds_vary(program, place, varying) else None
 
 
 @dataclass
@@ -123,7 +151,7 @@ class _Function:
         self.program = program
         self.table = abi.buffers_of(program)
         names = [*SCALARS, *parts]
-        pointers = self.table.count + (2 if parts else 0)
+        pointers = self.table.count + (2 if parts else 1)
         kind = ll.FunctionType(ll.VoidType(), [I64] * len(names) + [POINTER] * pointers)
         self.function = ll.Function(module, kind, name)
         self.function.calling_convention = "ptx_kernel"
@@ -138,6 +166,7 @@ class _Function:
         self.builder = ll.IRBuilder(self.function.append_basic_block("entry"))
         self.lanes = Lanes(module, self.builder, 1)
         self.rows = Rows(self.lanes, buffers)
+        self.varying = kernels.varying
         self.arguments = Arguments(
             self.lanes, self.rows, program, kernels.varying, self.scalar["seed"]
         )
@@ -149,6 +178,11 @@ class _Function:
 
     def trials(self) -> None:
         builder, scalar = self.builder, self.scalar
+        place = _refilled_loop(self.program, self.varying)
+        if place is not None:
+            self._refilled(place)
+            builder.ret_void()
+            return
         uniform = self.arguments.uniform()
         blocks = self._register("nctaid.x")
         threads = I64(BLOCK_THREADS)
@@ -166,6 +200,83 @@ class _Function:
 
         self._loop(first, scalar["count"], builder.mul(blocks, threads), unit)
         builder.ret_void()
+
+    def _refilled(self, place: int) -> None:
+        builder, program = self.builder, self.program
+        ops = program.body.ops
+        loop, post = ops[place], ops[place + 1 :]
+        (body,) = loop.regions
+        differs = varying_values(program, self.varying)
+        uniform = self.arguments.uniform()
+        for op in ops[:place]:
+            if not any(result in differs for result in op.results):
+                self.regions.ops([op], uniform)
+        own = [op for op in ops[:place] if any(result in differs for result in op.results)]
+        kept = [one for one in used(body, post, program.body.yields) if one in differs]
+
+        def fetched(unit: Any) -> Environment:
+            env = self._environment(uniform, unit, I64(0), [])
+            self.regions.ops(own, env)
+            return env
+
+        def values_of(unit: Any, env: Environment, carried: Sequence[Terms]) -> list[Any]:
+            terms = [*(env[one] for one in held), *carried]
+            return [unit, *(term.llvm for several in terms for term in several)]
+
+        blocks = ("fetch", "round", "refill", "next", "latch", "done")
+        fetch, round_, refill, next_, latch, done = map(builder.append_basic_block, blocks)
+        unit = self._take()
+        builder.cbranch(self._is_unit(unit), fetch, done)
+        builder.position_at_end(fetch)
+        env = fetched(unit)
+        held = [one for one in kept if one in env]
+        begin = [env[operand] for operand in loop.operands]
+        first, before = values_of(unit, env, begin), builder.block
+        builder.branch(round_)
+        builder.position_at_end(round_)
+        phis = [builder.phi(one.type) for one in first]
+        unit, rest = phis[0], iter(phis[1:])
+
+        def renamed(terms: Terms) -> Terms:
+            return tuple(Term(next(rest), term.dtype, False) for term in terms)
+
+        inner = {**env, **{one: renamed(env[one]) for one in held}}
+        state = [renamed(terms) for terms in begin]
+        again, *values = self.regions.region(body, state, inner)
+        goes_on, end_of_round = values_of(unit, inner, values), builder.block
+        builder.cbranch(again[0].llvm, latch, refill)
+        builder.position_at_end(refill)
+        after = {**inner, **dict(zip(loop.results, values, strict=True))}
+        self.regions.ops(post, after)
+        self.arguments.store_outputs(after, self._row(unit, I64(0)))
+        following = self._take()
+        ended, end_of_refill = [following, *goes_on[1:]], builder.block
+        builder.cbranch(self._is_unit(following), next_, latch)
+        builder.position_at_end(next_)
+        env = fetched(following)
+        fresh = values_of(following, env, [env[operand] for operand in loop.operands])
+        end_of_next = builder.block
+        builder.branch(latch)
+        # All lanes of a warp meet here. Whether one goes on is no constant of its way here, so that
+        # LLVM leaves the meeting place alone.
+        builder.position_at_end(latch)
+        joined = [builder.phi(one.type) for one in first]
+        for phi, *ways in zip(joined, goes_on, ended, fresh, strict=True):
+            for value, block in zip(ways, (end_of_round, end_of_refill, end_of_next), strict=True):
+                phi.add_incoming(value, block)
+        builder.cbranch(self._is_unit(joined[0]), round_, done)
+        for phi, one, other in zip(phis, first, joined, strict=True):
+            phi.add_incoming(one, before)
+            phi.add_incoming(other, latch)
+        builder.position_at_end(done)
+
+    def _take(self) -> Any:
+        """The next unit, which no other thread takes."""
+        counter = self.rows.buffer(self.table.count)
+        return self.builder.atomic_rmw("add", counter, I64(1), "monotonic")
+
+    def _is_unit(self, number: Any) -> Any:
+        return self.builder.icmp_signed("<", number, self.scalar["count"])
 
     def candidates(self, place: int) -> None:
         builder, scalar = self.builder, self.scalar

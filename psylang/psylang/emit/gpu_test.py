@@ -9,7 +9,7 @@ import pytest
 from psylang import models
 from psylang.emit import optimised, ptx
 from psylang.emit.emit_test import race, remembers
-from psylang.emit.gpu import BLOCK_THREADS, candidates_of, split_search
+from psylang.emit.gpu import BLOCK_THREADS, Properties, split_search
 from psylang.errors import ProgramError
 from psylang.ir.graph import Program
 from psylang.model import Model
@@ -55,7 +55,13 @@ def test_programs_have_the_kernels_that_they_need() -> None:
     searching = ptx(program_of(models.predator_prey(4)))
     names = ["psylang_trials", "psylang_candidates", "psylang_choose"]
     assert KERNELS.findall(searching) == names
-    assert candidates_of(searching.encode()) == 64
+    assert Properties.read(searching.encode()) == Properties(64, False)
+
+
+def test_trials_around_a_loop_of_varying_length_are_refilled() -> None:
+    assert Properties.read(ptx(race()).encode()) == Properties(0, True)
+    for fixed in (models.necker_3(passes=10), models.predator_prey(2)):
+        assert Properties.read(ptx(program_of(fixed)).encode()) == Properties(0, False)
 
 
 def test_limits_are_the_assemblers() -> None:
@@ -71,9 +77,12 @@ def test_threads_share_large_searches(levels: int, found: int | None) -> None:
     assert (search and search[1]) == found
 
 
-@pytest.mark.parametrize("text", [b"", b"//\n// Generated", b"// psylang candidates x\n", b"\xff"])
-def test_ptx_without_a_heading_has_no_candidates(text: bytes) -> None:
-    assert candidates_of(text) == 0
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"//\n// Generated", b"// psylang candidates, refilled: 5\n", b"\xff"],
+)
+def test_other_ptx_has_no_properties(text: bytes) -> None:
+    assert Properties.read(text) is None
 
 
 def test_exact_is_refused() -> None:

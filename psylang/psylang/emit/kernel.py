@@ -18,10 +18,10 @@ import llvmlite.ir as ll
 from psylang.emit import abi
 from psylang.emit.arguments import Arguments
 from psylang.emit.lanes import I8, I64, POINTER, Lanes, Term
-from psylang.emit.regions import Environment, Regions, Terms
+from psylang.emit.regions import Environment, Regions, Terms, only_loop, used
 from psylang.emit.rows import Rows
 from psylang.emit.twister import GENERATOR_BYTES, generator_functions
-from psylang.ir.graph import Op, Program, Region, Value
+from psylang.ir.graph import Op, Program
 from psylang.ir.types import DType, Type
 
 CANDIDATES_MIN = 64  # Searches of fewer candidates do not use lanes.
@@ -70,7 +70,7 @@ class Kernel:
         if program.is_independent():
             if self.width == 1 or searches:
                 self._single()
-            elif (loop := self._only_loop()) is not None:
+            elif (loop := only_loop(self.program)) is not None:
                 self._refilled(loop)
             else:
                 self._grouped()
@@ -182,11 +182,6 @@ class Kernel:
 
     # A lane that is done takes the next trial.
 
-    def _only_loop(self) -> int | None:
-        """The place of the loop in the body, if there is exactly one at the top."""
-        places = [place for place, op in enumerate(self.program.body.ops) if op.name == "loop"]
-        return places[0] if len(places) == 1 else None
-
     def _refilled(self, place: int) -> None:
         program, lanes, builder = self.program, self._lanes, self._builder
         ops = program.body.ops
@@ -206,7 +201,7 @@ class Kernel:
             # far is dead, without stores or loops that may not end.
             self._grouped()
             return
-        kept = _used(body, post, program.body.yields)
+        kept = used(body, post, program.body.yields)
         kept = [value for value in kept if value in env and _varies(env[value])]
         start = dict.fromkeys([program.trial, *kept])
         next_trial = builder.add(self._begin, I64(self.width))
@@ -406,24 +401,6 @@ class Kernel:
 
 def _varies(terms: Terms) -> bool:
     return any(term.varies for term in terms)
-
-
-def _used(body: Region, post: Iterable[Op], yields: Iterable[Value]) -> list[Value]:
-    """Values that are read in the loop or after it, each once."""
-    found: dict[Value, None] = {}
-
-    def of(ops: Iterable[Op]) -> None:
-        for op in ops:
-            found.update(dict.fromkeys(op.operands))
-            for region in op.regions:
-                of(region.ops)
-                found.update(dict.fromkeys(region.yields))
-
-    of(body.ops)
-    found.update(dict.fromkeys(body.yields))
-    of(post)
-    found.update(dict.fromkeys(yields))
-    return list(found)
 
 
 def _small_search(op: Op, program: Program) -> bool:

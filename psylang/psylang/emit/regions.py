@@ -13,7 +13,7 @@ from typing import Any
 from psylang.emit.lanes import I32, Lanes, Term
 from psylang.emit.operations import RULES, select
 from psylang.emit.twister import Kept
-from psylang.ir.graph import Op, Region, Value
+from psylang.ir.graph import Op, Program, Region, Value
 from psylang.ir.ops import DRAWS
 from psylang.ir.types import DType
 
@@ -366,3 +366,57 @@ def _flat(value: Any) -> list[Any]:
 
 
 __all__ = ["Environment", "Regions", "Terms"]
+
+
+def only_loop(program: Program) -> int | None:
+    """The place of the loop in the body, if there is exactly one at the top."""
+    places = [place for place, op in enumerate(program.body.ops) if op.name == "loop"]
+    return places[0] if len(places) == 1 else None
+
+
+def varying_values(program: Program, varying: frozenset[str]) -> set[Value]:
+    """The values at the top of the body that may differ between trials. varying: parameters with
+    one row per trial."""
+    arguments = program.body.arguments
+    same = {
+        argument
+        for argument, parameter in zip(arguments, program.parameters, strict=False)
+        if parameter.name not in varying
+    }
+    same.add(program.seed)
+    env: Kinds = {one: [one not in same] * one.type.size for one in arguments}
+    for op in program.body.ops:
+        operands = [env[operand] for operand in op.operands]
+        env.update(zip(op.results, _kinds_of_op(op, operands, env), strict=True))
+    return {value for value, kinds in env.items() if any(kinds)}
+
+
+def rounds_vary(program: Program, place: int, varying: frozenset[str]) -> bool:
+    """Whether trials may have different numbers of rounds of the loop at this place."""
+    found = varying_values(program, varying)
+    op = program.body.ops[place]
+    around = {value: [value in found] * value.type.size for value in _values_before(program, place)}
+    return _loop_kinds(op.regions[0], [around[one] for one in op.operands], around)[0]
+
+
+def _values_before(program: Program, place: int) -> list[Value]:
+    results = [result for op in program.body.ops[:place] for result in op.results]
+    return [*program.body.arguments, *results]
+
+
+def used(body: Region, post: Iterable[Op], yields: Iterable[Value]) -> list[Value]:
+    """Values that are read in the loop or after it, each once."""
+    found: dict[Value, None] = {}
+
+    def of(ops: Iterable[Op]) -> None:
+        for op in ops:
+            found.update(dict.fromkeys(op.operands))
+            for region in op.regions:
+                of(region.ops)
+                found.update(dict.fromkeys(region.yields))
+
+    of(body.ops)
+    found.update(dict.fromkeys(body.yields))
+    of(post)
+    found.update(dict.fromkeys(yields))
+    return list(found)

@@ -56,6 +56,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "cuModuleUnload": (_P,),
     "cuModuleGetFunction": (_P, _P, ctypes.c_char_p),
     "cuFuncGetAttribute": (_P, _I, _P),
+    "cuOccupancyMaxActiveBlocksPerMultiprocessor": (_P, _P, _I, _Z),
     "cuMemGetInfo_v2": (_P, _P),
     "cuMemAlloc_v2": (_P, _Z),
     "cuMemFree_v2": (_P,),
@@ -220,6 +221,15 @@ class Device:
             self.driver.call("cuFuncGetAttribute", ctypes.byref(value), which, function)
             values.append(value.value)
         return values[0], values[1]
+
+    def resident(self, function: Any, threads: int) -> int:
+        """How many blocks of that many threads the GPU executes at once; within current()."""
+        blocks = ctypes.c_int()
+        self.driver.call(
+            "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+            *(ctypes.byref(blocks), function, threads, 0),
+        )
+        return max(blocks.value, 1) * self.units
 
 
 def _version(number: int) -> str:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 import psylang
+from psylang.emit.gpu import Properties
 from psylang.runtime.cuda import driver as driver_module
 from psylang.runtime.cuda.driver import Device, Driver, driver
 from psylang.runtime.cuda.gpu_fixture import gpu
@@ -160,15 +161,14 @@ def test_ptx_without_kernels_is_no_program(gpu: Device) -> None:
 
 def test_a_launch_that_fails_is_explained(gpu: Device) -> None:
     ptx = (
-        b".version 6.3\n.target sm_75\n.address_size 64\n.visible .entry psylang_trials() { ret; }"
+        f"{Properties().heading()}.version 6.3\n.target sm_75\n.address_size 64\n"
+        ".visible .entry psylang_trials() { ret; }"
     )
-    kernel = GpuKernel(gpu, ptx, "odd")
+    kernel = GpuKernel(gpu, ptx.encode(), "odd")
+    text = "GPU: CUDA_ERROR_INVALID_VALUE by cuLaunchKernel; nvidia-smi tells"
     with (
         gpu.current(),
         gpu.stream() as stream,
-        pytest.raises(
-            psylang.GpuError,
-            match="GPU: CUDA_ERROR_INVALID_VALUE by cuLaunchKernel; nvidia-smi tells",
-        ),
+        pytest.raises(psylang.GpuError, match=text),
     ):
         kernel.launch(kernel.trials, 0, [], [], stream)

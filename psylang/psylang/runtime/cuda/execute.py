@@ -7,7 +7,6 @@ of one trial. If the GPU has too little memory for a batch, the batch is halved.
 
 from __future__ import annotations
 
-import ctypes
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,8 +18,7 @@ from numpy.typing import NDArray
 from psylang.emit.gpu import BLOCK_THREADS
 from psylang.ir.graph import Program
 from psylang.ir.types import Type
-from psylang.runtime.cuda.driver import OUT_OF_MEMORY, Device
-from psylang.runtime.cuda.kernel import GpuKernel, blocks_for
+from psylang.runtime.cuda.kernel import GpuKernel, OutOfMemoryError
 from psylang.runtime.errors import GpuError
 from psylang.runtime.execute import Given, address
 from psylang.runtime.histogram import Counter
@@ -33,37 +31,6 @@ TOGETHER_MIN = 4096
 SPLIT_TRIALS_MAX = 1 << 14
 SPLIT_CANDIDATES_MIN = 1 << 14
 SPLIT_BLOCKS = 16  # For each multiprocessor.
-
-
-class _OutOfMemoryError(Exception):
-    """Bytes that the GPU did not have."""
-
-
-@dataclass
-class _Memory:
-    """Memory of the GPU for one buffer, which grows."""
-
-    device: Device
-    place: int = 0
-    size: int = 0
-
-    def of(self, size: int) -> int:
-        size = max(size, 8)
-        if size > self.size:
-            self.free()
-            place = ctypes.c_uint64()
-            code = self.device.driver.code("cuMemAlloc_v2", ctypes.byref(place), size)
-            if code == OUT_OF_MEMORY:
-                raise _OutOfMemoryError(size)
-            if code:
-                raise self.device.driver.error("cuMemAlloc_v2", code, f"{size} bytes")
-            self.place, self.size = place.value, size
-        return self.place
-
-    def free(self) -> None:
-        if self.size:
-            self.device.driver.code("cuMemFree_v2", self.place)
-            self.place, self.size = 0, 0
 
 
 @dataclass
@@ -87,7 +54,10 @@ class GpuExecution:
             (rows, 1) if independent else (given.sequences, given.trials)
         )
         self._first = given.first * given.trials if independent else given.first
-        count, candidates = rows if independent else given.sequences, self.kernel.search
+        count, candidates = (
+            rows if independent else given.sequences,
+            self.kernel.properties.candidates,
+        )
         together = count <= SPLIT_TRIALS_MAX or candidates >= SPLIT_CANDIDATES_MIN
         self._search = candidates if candidates and together else 0
 
@@ -100,19 +70,18 @@ class GpuExecution:
             batch = _Batch(self, stream)
             try:
                 self._batches(batch, show)
-            except _OutOfMemoryError as error:
+            except OutOfMemoryError as error:
                 raise self._no_memory(error) from None
             finally:
                 batch.free()
 
     def _batches(self, batch: _Batch, show: Callable[[int, int], None]) -> None:
-        batch.constants()
         done, most = 0, self._sequences_max()
         while done < self._sequences:
             count = min(batch.wanted(), most, self._sequences - done)
             try:
                 batch.reserve(count)
-            except _OutOfMemoryError:
+            except OutOfMemoryError:
                 if not batch.shrink(count):
                     raise
                 most = max(count // 2, 1)
@@ -141,10 +110,10 @@ class GpuExecution:
         ]
         return sum(map(_bytes_of, [*varying, *inputs, *(one.type for one in program.outputs)]))
 
-    def _no_memory(self, error: _OutOfMemoryError) -> GpuError:
+    def _no_memory(self, error: OutOfMemoryError) -> GpuError:
         free = self._device.free_bytes()
         return GpuError(
-            f"GPU: {self._device.name} has no {error.args[0]} bytes for one trial of "
+            f"GPU: {self._device.name} has no {error.size} bytes for one trial of "
             f"`{self.program.name}` ({free / 2**20:.0f} MiB are free); end other programs on it, "
             "choose another GPU with device='cuda:1', or leave device out"
         )
@@ -157,14 +126,15 @@ class _Batch:
         self._run = run
         self._stream = stream
         self._device = run._device
+        self._memory = run.kernel.memory()
         program = run.program
-        names = len(program.parameters) + len(program.inputs)
-        names += len(program.states) + len(program.outputs)
-        self._memories = [_Memory(self._device) for _ in range(names + 2)]
         self._first_input = len(program.parameters)
         self._first_state = self._first_input + len(program.inputs)
         self._first_output = self._first_state + len(program.states)
-        self._at = [0] * names
+        self._at: list[int] = []  # The addresses of buffers, as kernels take them.
+        self._counter = 0
+        self._parts: list[int] = []
+        self._sending: list[NDArray[Any]] = []  # Until the stream has copied them.
         self._strided = sum(
             1 << number for number, repeated in enumerate(run.given.repeated) if not repeated
         )
@@ -174,8 +144,9 @@ class _Batch:
         self._steps_max = run._trials
 
     def free(self) -> None:
-        for memory in self._memories:
-            memory.free()
+        # After an exception a kernel may still write there.
+        self._device.driver.code("cuStreamSynchronize", self._stream)
+        self._run.kernel.keep(self._memory)
 
     def shrink(self, count: int) -> bool:
         """After the GPU had no memory for `count` sequences: prepares for fewer, or for shorter
@@ -183,32 +154,27 @@ class _Batch:
         if count == 1:
             if self._steps_max == 1:
                 return False
-            self._steps_max = max(self._steps_max // 2, 1)
-        self.free()
-        self.constants()
+            self._steps_max //= 2
         return True
 
     def reserve(self, count: int) -> None:
-        """Memory for all that a batch of `count` sequences needs."""
+        """Memory for all that a batch of `count` sequences needs. OutOfMemoryError: it is not
+        there."""
         run = self._run
         rows = count * self._steps_max
         program, given = run.program, run.given
-        for index, parameter in enumerate(program.parameters):
-            if parameter.name in run.varying:
-                self._reserve(index, rows, parameter.type)
-        for number, one in enumerate(program.inputs):
-            if not given.repeated[number]:
-                self._reserve(self._first_input + number, rows, one.type)
-        for number, state in enumerate(program.states):
-            self._reserve(self._first_state + number, count, state.type)
-        for number, output in enumerate(program.outputs):
-            self._reserve(self._first_output + number, rows, output.type)
-        if self._search:
-            for memory in self._memories[-2:]:
-                memory.of(count * self._blocks(count) * 8)
-
-    def _reserve(self, index: int, rows: int, type: Type) -> None:
-        self._at[index] = self._memories[index].of(rows * _bytes_of(type))
+        sizes = [
+            _bytes_of(one.type) * (rows if one.name in run.varying else 1)
+            for one in program.parameters
+        ]
+        for one, repeated in zip(program.inputs, given.repeated, strict=True):
+            sizes.append(_bytes_of(one.type) * (1 if repeated else rows))
+        sizes += [_bytes_of(one.type) * count for one in program.states]
+        sizes += [_bytes_of(one.type) * rows for one in program.outputs]
+        parts = count * self._blocks(count) * 8 if self._search else 0
+        *self._at, self._counter, cost, number = self._memory.divided([*sizes, 8, parts, parts])
+        self._parts = [cost, number]
+        self._constants()
 
     def wanted(self) -> int:
         """How many sequences the next batch should have."""
@@ -216,15 +182,15 @@ class _Batch:
         count = items // self._run._trials
         return max(count, min(items, TOGETHER_MIN), 1)
 
-    def constants(self) -> None:
+    def _constants(self) -> None:
         """Copies the arguments with one row for all trials."""
         given, program = self._run.given, self._run.program
         for index, parameter in enumerate(program.parameters):
             if parameter.name not in self._run.varying:
-                self._put(index, given.parameters[index])
+                self._put(self._at[index], given.parameters[index])
         for number, array in enumerate(given.inputs):
             if given.repeated[number]:
-                self._put(self._first_input + number, array)
+                self._put(self._at[self._first_input + number], array)
 
     def run(self, begin: int, count: int, show: Callable[[int, int], None]) -> None:
         """Computes sequences begin … begin + count - 1 of the run."""
@@ -232,7 +198,7 @@ class _Batch:
         for number, state in enumerate(run.program.states):
             rows = np.empty((count, *state.initial.shape), state.initial.dtype)
             rows[...] = state.initial
-            self._put(self._first_state + number, rows)
+            self._put(self._at[self._first_state + number], rows)
         at = 0
         while at < trials:
             steps = max(min(trials - at, self._items // count, self._steps_max), 1)
@@ -248,25 +214,31 @@ class _Batch:
 
     # Memory.
 
-    def _put(self, index: int, array: NDArray[Any]) -> None:
+    def _put(self, place: int, array: NDArray[Any]) -> None:
         array = np.ascontiguousarray(array)
-        self._at[index] = self._memories[index].of(array.nbytes)
         if array.nbytes:
+            self._sending.append(array)
             self._device.driver.call(
-                "cuMemcpyHtoDAsync_v2", self._at[index], address(array), array.nbytes, self._stream
+                "cuMemcpyHtoDAsync_v2", place, address(array), array.nbytes, self._stream
             )
-            self._device.driver.call("cuStreamSynchronize", self._stream)
+
+    def _wait(self) -> None:
+        """Until the stream has done everything."""
+        self._device.driver.call("cuStreamSynchronize", self._stream)
+        self._sending.clear()
 
     def _arguments(self, begin: int, count: int, at: int, steps: int) -> None:
         """Copies the rows of a piece."""
         given, program = self._run.given, self._run.program
         for index, parameter in enumerate(program.parameters):
             if parameter.name in self._run.varying:
-                self._put(index, self._piece(given.parameters[index], begin, count, at, steps))
+                self._put(
+                    self._at[index], self._piece(given.parameters[index], begin, count, at, steps)
+                )
         for number, array in enumerate(given.inputs):
             if not given.repeated[number]:
                 rows = self._piece(array, begin, count, at, steps)
-                self._put(self._first_input + number, rows)
+                self._put(self._at[self._first_input + number], rows)
 
     def _piece(
         self, array: NDArray[Any], begin: int, count: int, at: int, steps: int
@@ -279,25 +251,24 @@ class _Batch:
     def _copy_back(self, begin: int, count: int, at: int, steps: int) -> None:
         run = self._run
         chunk: dict[str, NDArray[Any]] = {}
+        scattered: list[tuple[NDArray[Any], NDArray[Any]]] = []
         for number, output in enumerate(run.program.outputs):
-            stored = run.outputs[number]
-            kind = output.type
+            stored, kind = run.outputs[number], output.type
             piece = None if stored is None else self._piece(stored, begin, count, at, steps)
-            direct = piece is not None and piece.flags.c_contiguous
-            rows = piece if direct else np.empty((count, steps, *kind.shape), kind.dtype.numpy)
-            assert rows is not None
+            rows = piece
+            if rows is None or not rows.flags.c_contiguous:
+                rows = np.empty((count, steps, *kind.shape), kind.dtype.numpy)
+                if piece is not None:
+                    scattered.append((piece, rows))
             if rows.nbytes:
+                place = self._at[self._first_output + number]
                 self._device.driver.call(
-                    "cuMemcpyDtoHAsync_v2",
-                    address(rows),
-                    self._at[self._first_output + number],
-                    rows.nbytes,
-                    self._stream,
+                    "cuMemcpyDtoHAsync_v2", address(rows), place, rows.nbytes, self._stream
                 )
-            self._device.driver.call("cuStreamSynchronize", self._stream)
-            if piece is not None and not direct:
-                piece[...] = rows
             chunk[output.name] = rows.reshape(count * steps, *kind.shape)
+        self._wait()
+        for piece, rows in scattered:
+            piece[...] = rows
         for counter in run.counters:
             counter.add(chunk)
 
@@ -313,8 +284,13 @@ class _Batch:
                 one = [*scalars[:3], at + step, 1, steps, step, *fixed]
                 self._search_together(one, count, self._search)
             return count * steps * self._search
-        kernel.launch(kernel.trials, blocks_for(count), [*scalars, *fixed], self._at, self._stream)
-        self._device.driver.call("cuStreamSynchronize", self._stream)
+        if kernel.properties.refilled:
+            self._put(self._counter, np.zeros(1, np.int64))
+        buffers = [*self._at, self._counter]
+        kernel.launch(
+            kernel.trials, kernel.blocks(count), [*scalars, *fixed], buffers, self._stream
+        )
+        self._wait()
         return count * steps
 
     def _blocks(self, count: int) -> int:
@@ -324,9 +300,9 @@ class _Batch:
 
     def _search_together(self, scalars: Sequence[int], count: int, candidates: int) -> None:
         """One trial of each sequence; threads share its candidates."""
-        kernel, driver = self._run.kernel, self._device.driver
+        kernel = self._run.kernel
         blocks = self._blocks(count)
-        buffers = [*self._at, *(memory.place for memory in self._memories[-2:])]
+        buffers = [*self._at, *self._parts]
         low, size = 0, max(self._items // count, BLOCK_THREADS)
         while low < candidates:
             high = min(low + size, candidates)
@@ -338,12 +314,12 @@ class _Batch:
                 buffers,
                 self._stream,
             )
-            driver.call("cuStreamSynchronize", self._stream)
+            self._wait()
             took = time.perf_counter() - start
             size = max(self._pace.following(count * (high - low), took) // count, BLOCK_THREADS)
             low = high
         kernel.launch(kernel.choose, count, [*scalars, 0, 0, blocks], buffers, self._stream)
-        driver.call("cuStreamSynchronize", self._stream)
+        self._wait()
 
 
 def _bytes_of(type: Type) -> int:

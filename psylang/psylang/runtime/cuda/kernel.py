@@ -7,9 +7,9 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from psylang.emit.gpu import BLOCK_THREADS, CANDIDATES, CHOOSE, TRIALS, candidates_of
-from psylang.runtime.cuda.driver import Device
-from psylang.runtime.errors import CompileError
+from psylang.emit.gpu import BLOCK_THREADS, CANDIDATES, CHOOSE, TRIALS, Properties
+from psylang.runtime.cuda.driver import OUT_OF_MEMORY, Device
+from psylang.runtime.errors import CompileError, GpuError
 
 BLOCKS_MAX = 1 << 16
 # A launch takes at most about a second, so that Ctrl-C is heard and no watchdog strikes.
@@ -17,6 +17,51 @@ LAUNCH_S = 0.25
 FIRST_LAUNCH_S = 0.05  # As other parameters may take longer.
 FIRST_ITEMS = 1024
 GROWTH_MAX = 16
+SPARE_BYTES_MAX = 64 << 20
+ALIGNMENT = 256
+
+
+class OutOfMemoryError(GpuError):
+    """The GPU has no memory of `size` bytes."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"GPU: there is no memory of {size} bytes; run fewer trials at once")
+        self.size = size
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.size,))
+
+
+class Memory:
+    """Memory of a GPU, one allocation for all buffers of a batch; within device.current()."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.size = 0
+        self._place = 0
+
+    def divided(self, sizes: Sequence[int]) -> list[int]:
+        """The addresses of buffers of these sizes, instead of what was there before.
+        OutOfMemoryError: the GPU has no memory for them."""
+        begins, size = [], 0
+        for one in sizes:
+            begins.append(size)
+            size += -(-max(one, 1) // ALIGNMENT) * ALIGNMENT
+        if size > self.size:
+            self.free()
+            place = ctypes.c_uint64()
+            code = self.device.driver.code("cuMemAlloc_v2", ctypes.byref(place), size)
+            if code == OUT_OF_MEMORY:
+                raise OutOfMemoryError(size)
+            if code:
+                raise self.device.driver.error("cuMemAlloc_v2", code, f"{size} bytes")
+            self._place, self.size = place.value, size
+        return [self._place + begin for begin in begins]
+
+    def free(self) -> None:
+        if self.size:
+            self.device.driver.code("cuMemFree_v2", self._place)
+            self.size = 0
 
 
 class Pace:
@@ -40,29 +85,52 @@ class Pace:
 
 
 class GpuKernel:
-    """The loaded kernels. search: candidates that threads may share, 0: none.
+    """The loaded kernels, and memory for their runs. size: bytes of PTX.
 
     GpuError: the driver refuses them. CompileError: they are incomplete."""
 
     def __init__(self, device: Device, ptx: bytes, name: str) -> None:
         self.device = device
         self.size = len(ptx)
-        self.search = candidates_of(ptx)
+        properties = Properties.read(ptx)
         self.pace, self.search_pace = Pace(), Pace()
         with device.current():
             self._module = device.load(ptx, f"the kernels of `{name}`")
             self.trials = device.function(self._module, TRIALS)
             self.candidates = device.function(self._module, CANDIDATES)
             self.choose = device.function(self._module, CHOOSE)
-        if self.trials is None:
-            raise CompileError(f"the GPU code of `{name}` has no `{TRIALS}`")
-        weakref.finalize(self, _unload, device, self._module).atexit = False
+            if self.trials is None or properties is None:
+                raise CompileError(f"the GPU code of `{name}` has no `{TRIALS}`")
+            resident = device.resident(self.trials, BLOCK_THREADS)
+        self.properties = properties
+        # Threads that take trials from the counter live as long as there are some.
+        self._blocks_max = resident if properties.refilled else BLOCKS_MAX
+        self._spare: list[Memory] = []
+        weakref.finalize(self, _unload, device, self._module, self._spare).atexit = False
 
     def used(self) -> dict[str, tuple[int, int]]:
         """By kernel (registers, bytes of local memory) of a thread, as the driver compiled it."""
         kernels = {TRIALS: self.trials, CANDIDATES: self.candidates, CHOOSE: self.choose}
         with self.device.current():
             return {name: self.device.used(one) for name, one in kernels.items() if one is not None}
+
+    def blocks(self, units: int) -> int:
+        """The blocks of psylang_trials for that many units."""
+        return max(min(-(-units // BLOCK_THREADS), self._blocks_max), 1)
+
+    def memory(self) -> Memory:
+        """Memory for a run, which gives it back by keep() or frees it."""
+        try:
+            return self._spare.pop()
+        except IndexError:
+            return Memory(self.device)
+
+    def keep(self, memory: Memory) -> None:
+        """For the next run, if it is little and none is kept."""
+        if self._spare or memory.size > SPARE_BYTES_MAX:
+            memory.free()
+        else:
+            self._spare.append(memory)
 
     def launch(
         self, kernel: Any, blocks: int, scalars: Sequence[int], buffers: Sequence[int], stream: Any
@@ -75,13 +143,11 @@ class GpuKernel:
         )
 
 
-def _unload(device: Device, module: Any) -> None:
+def _unload(device: Device, module: Any, memories: list[Memory]) -> None:
     try:
         with device.current():
+            for memory in memories:
+                memory.free()
             device.driver.code("cuModuleUnload", module)
     except Exception:
         pass
-
-
-def blocks_for(units: int) -> int:
-    return max(min(-(-units // BLOCK_THREADS), BLOCKS_MAX), 1)

@@ -172,7 +172,7 @@ def little_memory(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.usefixtures("gpu")
 def test_little_memory_makes_batches_smaller(little_memory: list[int]) -> None:
-    little_memory[0] = 200
+    little_memory[0] = 256 * 10  # Of which each buffer takes 256.
     agree(straight(), {"x": np.arange(40.0)}, seed=4)
     agree(walk(), trials=100, sequences=2)
 
@@ -180,21 +180,22 @@ def test_little_memory_makes_batches_smaller(little_memory: list[int]) -> None:
 @pytest.mark.usefixtures("gpu")
 def test_no_memory_is_said(little_memory: list[int]) -> None:
     little_memory[0] = 16
-    text = r"GPU: .+ has no 24 bytes for one trial of `straight` \(\d+ MiB are free\); end other"
+    text = r"GPU: .+ has no 2304 bytes for one trial of `straight` \(\d+ MiB are free\); end other"
     with pytest.raises(psylang.GpuError, match=text):
         psylang.compile(straight()).run(device="cuda")
 
 
 @pytest.mark.usefixtures("gpu")
-def test_the_memory_of_a_run_is_given_back(gpu: Device) -> None:
+def test_the_memory_of_a_run_is_given_back(gpu: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = psylang.compile(straight())
-    plan.run(trials=10, device="cuda")
+    plan.run(trials=10, device="cuda")  # Its memory is kept for the next run.
     with gpu.current():
         before = gpu.free_bytes()
+    monkeypatch.setattr(kernel, "SPARE_BYTES_MAX", 1 << 16)
     for _ in range(3):
         plan.run(trials=10_000, device="cuda")
     with gpu.current():
-        assert gpu.free_bytes() == before
+        assert gpu.free_bytes() >= before
 
 
 def test_exact_is_refused() -> None:
