@@ -79,9 +79,11 @@ class Pace:
 
     def following(self, items: int, seconds: float) -> int:
         """After a launch of `items`, for the next one."""
-        self._each_s = max(seconds, 1e-6) / max(items, 1)
-        self._last = max(items, 1)
-        return max(min(int(LAUNCH_S / self._each_s), GROWTH_MAX * self._last), 1)
+        items = max(items, 1)
+        each_s = max(seconds, 1e-6) / items
+        if 2 * items >= self._last:  # A small rest leaves the GPU idle, and tells nothing.
+            self._each_s, self._last = each_s, items
+        return max(min(int(LAUNCH_S / each_s), GROWTH_MAX * items), 1)
 
 
 class GpuKernel:

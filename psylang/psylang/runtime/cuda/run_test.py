@@ -54,6 +54,19 @@ def test_arguments_of_every_kind(gpu: Device) -> None:
     agree(straight(), None, None, trials=5)
 
 
+def test_the_pace_of_launches() -> None:
+    pace = kernel.Pace()
+    assert pace.begin() == kernel.FIRST_ITEMS
+    assert pace.following(1000, 0.001) == 16_000  # Sixteen times as many at most,
+    assert pace.following(100_000, 0.1) == 250_000  # for a quarter of a second.
+    assert pace.begin() == 50_000  # Other parameters may take longer.
+    pace.following(10, 0.01)  # A rest of few trials takes as long as many.
+    assert pace.begin() == 50_000
+    assert pace.following(100_000, 10.0) == 2500
+    assert pace.begin() == kernel.FIRST_ITEMS
+    assert pace.following(1, 30.0) == 1
+
+
 @pytest.mark.usefixtures("gpu", "short_launches")
 def test_batches_have_the_same_numbers(launches: list[str]) -> None:
     agree(straight(), {"x": np.arange(40.0)}, {"a": np.arange(40.0)}, seed=4)
