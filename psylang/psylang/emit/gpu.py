@@ -54,6 +54,7 @@ PARTS = ("low", "high", "blocks")
 BLOCK_THREADS = 128
 INPUTS_MAX = 63  # Bits of `strided`.
 BUFFERS_MAX = 480  # A kernel has 4 KiB of arguments.
+REFILLED_OPS_MAX = 2000  # Before the loop, constants included.
 _HEADING = "// psylang candidates, refilled: "
 SHARED = 3  # The address space of shared memory.
 
@@ -102,9 +103,12 @@ class Properties:
 
 
 def _refilled_loop(program: Program, varying: frozenset[str]) -> int | None:
-    """The place of the only loop, if the numbers of its rounds vary between independent trials."""
+    """The place of the only loop, if the numbers of its rounds vary between independent trials.
+    Operations before it will be in the code twice."""
     place = only_loop(program) if program.is_independent() else None
-    return place if place is not None and rounds_vary(program, place, varying) else None
+    if place is None or place > REFILLED_OPS_MAX or not rounds_vary(program, place, varying):
+        return None
+    return place
 
 
 @dataclass

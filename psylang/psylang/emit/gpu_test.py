@@ -7,7 +7,7 @@ import re
 import pytest
 
 from psylang import models
-from psylang.emit import optimised, ptx
+from psylang.emit import gpu, optimised, ptx
 from psylang.emit.emit_test import race, remembers
 from psylang.emit.gpu import BLOCK_THREADS, Properties, split_search
 from psylang.errors import ProgramError
@@ -75,6 +75,11 @@ def test_limits_are_the_assemblers() -> None:
 def test_threads_share_large_searches(levels: int, found: int | None) -> None:
     search = split_search(optimised(program_of(models.predator_prey(levels))))
     assert (search and search[1]) == found
+
+
+def test_long_programs_are_not_refilled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "REFILLED_OPS_MAX", 1)
+    assert Properties.read(ptx(race()).encode()) == Properties(0, False)
 
 
 @pytest.mark.parametrize(
