@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import platform
 import statistics
@@ -24,6 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -44,6 +46,7 @@ LIMIT_S = 55.0
 ROUNDS_MIN, ROUNDS_MAX = 3, 9
 CASE_S = 2.5  # After which no round of a case begins.
 CHECKED_TRIALS = 1000
+WORKERS_MAX = 8
 SKIPPED = 77
 Arrays = Mapping[str, Any]
 
@@ -101,19 +104,44 @@ def main() -> int:
                 "isa": psylang.compile(models.ddm()).run().run["isa"],
             }
         )
-        rows = _checked(options) if options.check else _measured(options)
+        end = begin + options.limit_s
+        rows = _in_processes(options, end) if options.check else _in_turn(options, end)
         unequal, late, count = [], [], 0
-        for name, row in rows:
-            if time.monotonic() - begin > options.limit_s:
+        for name, found in rows:
+            if found is None:
                 late.append(name)
                 continue
-            found = row()
             _print(found)
             count += 1
             if not found["equal"]:
                 unequal.append(name)
         _print({"cases": count, "unequal": unequal, "no_time_for": late})
         return 1 if unequal or not count else 0
+
+
+Row = dict[str, Any]
+Jobs = Iterator[tuple[str, Callable[[], Row]]]
+
+
+def _in_turn(options: argparse.Namespace, end: float) -> Iterator[tuple[str, Row | None]]:
+    """(name, result) of each case; None: the time was up."""
+    for name, job in _measured(options):
+        yield name, job() if time.monotonic() < end else None
+
+
+def _in_processes(options: argparse.Namespace, end: float) -> Iterator[tuple[str, Row | None]]:
+    """The same of the checks, many at a time: compiling takes most of their time."""
+    workers = min(cores(), WORKERS_MAX)
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
+    try:
+        running = [(name, pool.submit(job)) for name, job in _checked(options)]
+        for name, one in running:
+            try:
+                yield name, one.result(max(end - time.monotonic(), 0.0))
+            except TimeoutError:
+                yield name, None
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _options() -> argparse.Namespace:
@@ -132,10 +160,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-Rows = Iterator[tuple[str, Callable[[], dict[str, Any]]]]
-
-
-def _checked(options: argparse.Namespace) -> Rows:
+def _checked(options: argparse.Namespace) -> Jobs:
     for name, (make, inputs, trials) in CASES.items():
         if options.model is None or name in options.model:
             count = max(options.trials // trials, 1)
@@ -151,7 +176,7 @@ def _checked(options: argparse.Namespace) -> Rows:
         yield "a search over a grid", _compared_grid
 
 
-def _compared(case: Case, precision: Any, registers: int | None = None) -> dict[str, Any]:
+def _compared(case: Case, precision: Any, registers: int | None = None) -> Row:
     plan = psylang.compile(case.make(), precision=precision)
     run = partial(plan.run, case.inputs, trials=case.trials, sequences=case.sequences, seed=7)
     begin = time.perf_counter()
@@ -168,7 +193,7 @@ def _compared(case: Case, precision: Any, registers: int | None = None) -> dict[
     }
 
 
-def _compared_grid() -> dict[str, Any]:
+def _compared_grid() -> Row:
     plan = psylang.compile(models.ddm(dt=0.01), vary=["drift", "threshold"])
     grid = {"drift": np.linspace(0.1, 1.0, 5), "threshold": np.linspace(0.5, 1.0, 3)}
     found = [
@@ -178,7 +203,7 @@ def _compared_grid() -> dict[str, Any]:
     return {"checked": "search", "equal": _equal(found[0].table, found[1].table)}
 
 
-def _measured(options: argparse.Namespace) -> Rows:
+def _measured(options: argparse.Namespace) -> Jobs:
     for case in MEASURED:
         if options.model is None or case.name in options.model:
             for precision in ("f64", "f32"):
@@ -188,7 +213,7 @@ def _measured(options: argparse.Namespace) -> Rows:
                 )
 
 
-def _compete(case: Case, precision: Any) -> dict[str, Any]:
+def _compete(case: Case, precision: Any) -> Row:
     begin = time.perf_counter()
     plan = psylang.compile(case.make(), precision=precision)
     compile_s = time.perf_counter() - begin
@@ -251,7 +276,7 @@ def _same(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
     return one.tobytes() == other.tobytes()
 
 
-def _print(row: dict[str, Any]) -> None:
+def _print(row: Row) -> None:
     print(json.dumps(row, default=_rounded), flush=True)
 
 
