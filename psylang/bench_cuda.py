@@ -74,10 +74,10 @@ MEASURED = (
     Case("predator_prey_4", partial(models.predator_prey, 4), GAME, 400_000),
     Case("predator_prey_2", partial(models.predator_prey, 2), GAME, 1_000_000),
     Case("ddm", partial(models.ddm, drift=0.5, noise=1.0, threshold=1.0), {}, 1_000_000),
-    Case("botvinick_stroop", models.botvinick_stroop, STROOP, 20_000, 25),
-    Case("necker_3", models.necker_3, {"stimulus": [0.5] * 6}, 20_000),
-    Case("necker_8", models.necker_8, NECKER, 5_000),
-    Case("necker_vectorised", models.necker_vectorised, NECKER, 20_000),
+    Case("botvinick_stroop", models.botvinick_stroop, STROOP, 50_000, 25),
+    Case("necker_3", models.necker_3, {"stimulus": [0.5] * 6}, 50_000),
+    Case("necker_8", models.necker_8, NECKER, 20_000),
+    Case("necker_vectorised", models.necker_vectorised, NECKER, 50_000),
 )
 
 

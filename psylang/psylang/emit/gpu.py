@@ -188,8 +188,8 @@ class _Function:
             builder.ret_void()
             return
         uniform = self.arguments.uniform()
-        blocks = self._register("nctaid.x")
-        threads = I64(BLOCK_THREADS)
+        # Blocks have BLOCK_THREADS threads at most.
+        blocks, threads = self._register("nctaid.x"), self._register("ntid.x")
         first = builder.add(builder.mul(self.block, threads), self.thread)
 
         def unit(number: Any) -> None:

@@ -171,4 +171,4 @@ def test_a_launch_that_fails_is_explained(gpu: Device) -> None:
         gpu.stream() as stream,
         pytest.raises(psylang.GpuError, match=text),
     ):
-        kernel.launch(kernel.trials, 0, [], [], stream)
+        kernel.launch(kernel.trials, (0, 32), [], [], stream)

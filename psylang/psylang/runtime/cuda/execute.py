@@ -287,9 +287,7 @@ class _Batch:
         if kernel.properties.refilled:
             self._put(self._counter, np.zeros(1, np.int64))
         buffers = [*self._at, self._counter]
-        kernel.launch(
-            kernel.trials, kernel.blocks(count), [*scalars, *fixed], buffers, self._stream
-        )
+        kernel.launch(kernel.trials, kernel.shape(count), [*scalars, *fixed], buffers, self._stream)
         self._wait()
         return count * steps
 
@@ -307,19 +305,16 @@ class _Batch:
         while low < candidates:
             high = min(low + size, candidates)
             start = time.perf_counter()
-            kernel.launch(
-                kernel.candidates,
-                count * blocks,
-                [*scalars, low, high, blocks],
-                buffers,
-                self._stream,
-            )
+            grid = (count * blocks, BLOCK_THREADS)
+            part = [*scalars, low, high, blocks]
+            kernel.launch(kernel.candidates, grid, part, buffers, self._stream)
+            if high == candidates:
+                grid = (count, BLOCK_THREADS)
+                kernel.launch(kernel.choose, grid, part, buffers, self._stream)
             self._wait()
             took = time.perf_counter() - start
             size = max(self._pace.following(count * (high - low), took) // count, BLOCK_THREADS)
             low = high
-        kernel.launch(kernel.choose, count, [*scalars, 0, 0, blocks], buffers, self._stream)
-        self._wait()
 
 
 def _bytes_of(type: Type) -> int:

@@ -12,6 +12,7 @@ from psylang.runtime.cuda.driver import OUT_OF_MEMORY, Device
 from psylang.runtime.errors import CompileError, GpuError
 
 BLOCKS_MAX = 1 << 16
+FEW_THREADS = 32  # A warp.
 # A launch takes at most about a second, so that Ctrl-C is heard and no watchdog strikes.
 LAUNCH_S = 0.25
 FIRST_LAUNCH_S = 0.05  # As other parameters may take longer.
@@ -116,9 +117,13 @@ class GpuKernel:
         with self.device.current():
             return {name: self.device.used(one) for name, one in kernels.items() if one is not None}
 
-    def blocks(self, units: int) -> int:
-        """The blocks of psylang_trials for that many units."""
-        return max(min(-(-units // BLOCK_THREADS), self._blocks_max), 1)
+    def shape(self, units: int) -> tuple[int, int]:
+        """The blocks of psylang_trials for that many units, and the threads of a block. Few units
+        are spread over all multiprocessors."""
+        few = units <= 2 * BLOCK_THREADS * self.device.units
+        threads = FEW_THREADS if few else BLOCK_THREADS
+        most = self._blocks_max * BLOCK_THREADS // threads
+        return max(min(-(-units // threads), most), 1), threads
 
     def memory(self) -> Memory:
         """Memory for a run, which gives it back by keep() or frees it."""
@@ -135,13 +140,20 @@ class GpuKernel:
             self._spare.append(memory)
 
     def launch(
-        self, kernel: Any, blocks: int, scalars: Sequence[int], buffers: Sequence[int], stream: Any
+        self,
+        kernel: Any,
+        shape: tuple[int, int],
+        scalars: Sequence[int],
+        buffers: Sequence[int],
+        stream: Any,
     ) -> None:
-        """Within device.current(). scalars, buffers: as emit/gpu.py lists them."""
+        """Within device.current(). shape: blocks and their threads. scalars, buffers: as
+        emit/gpu.py lists them."""
+        blocks, threads = shape
         values = [*map(ctypes.c_int64, scalars), *map(ctypes.c_uint64, buffers)]
         addresses = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
         self.device.driver.call(
-            "cuLaunchKernel", kernel, blocks, 1, 1, BLOCK_THREADS, 1, 1, 0, stream, addresses, None
+            "cuLaunchKernel", kernel, blocks, 1, 1, threads, 1, 1, 0, stream, addresses, None
         )
 
 

@@ -67,6 +67,17 @@ def test_the_pace_of_launches() -> None:
     assert pace.following(1, 30.0) == 1
 
 
+def test_few_trials_are_spread_over_the_gpu(gpu: Device) -> None:
+    plan = psylang.compile(straight())
+    plan.run(device="cuda")
+    (variant,) = plan.gpu_variants()
+    few = 2 * 128 * gpu.units
+    assert variant.kernel.shape(few) == (few // 32, 32)
+    assert variant.kernel.shape(few + 1) == (few // 128 + 1, 128)
+    assert variant.kernel.shape(1) == (1, 32)
+    agree(straight(), {"x": np.arange(few + 5.0)})
+
+
 @pytest.mark.usefixtures("gpu", "short_launches")
 def test_batches_have_the_same_numbers(launches: list[str]) -> None:
     agree(straight(), {"x": np.arange(40.0)}, {"a": np.arange(40.0)}, seed=4)
