@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from psylang.emit.gpu import BLOCK_THREADS
 from psylang.ir.graph import Program
 from psylang.ir.types import Type
-from psylang.runtime.cuda.kernel import GpuKernel, OutOfMemoryError
+from psylang.runtime.cuda.kernel import SPARE_BYTES_MAX, GpuKernel, OutOfMemoryError
 from psylang.runtime.errors import GpuError
 from psylang.runtime.execute import Given, address
 from psylang.runtime.histogram import Counter
@@ -54,11 +54,8 @@ class GpuExecution:
             (rows, 1) if independent else (given.sequences, given.trials)
         )
         self._first = given.first * given.trials if independent else given.first
-        count, candidates = (
-            rows if independent else given.sequences,
-            self.kernel.properties.candidates,
-        )
-        together = count <= SPLIT_TRIALS_MAX or candidates >= SPLIT_CANDIDATES_MIN
+        candidates = self.kernel.properties.candidates
+        together = self._sequences <= SPLIT_TRIALS_MAX or candidates >= SPLIT_CANDIDATES_MIN
         self._search = candidates if candidates and together else 0
 
     def go(self, threads: int, progress: Callable[[int, int], None] | None = None) -> None:
@@ -92,10 +89,12 @@ class GpuExecution:
             show(self.rows_done, self._sequences * self._trials)
 
     def _sequences_max(self) -> int:
-        """How many fit into the memory that is free now."""
+        """How many fit into the memory that is free now, about which little needs no question."""
         each = self._row_bytes() * self._trials
         each += sum(_bytes_of(one.type) for one in self.program.states)
-        most = int(MEMORY_SHARE * self._device.free_bytes()) // max(each, 1)
+        most = self._sequences
+        if each * most > SPARE_BYTES_MAX:
+            most = int(MEMORY_SHARE * self._device.free_bytes()) // each
         if any(one is None for one in self.outputs):
             most = min(most, BLOCK_ROWS_MAX // self._trials)
         return max(most, 1)
