@@ -17,7 +17,7 @@ struct GrepFlags {
   std::vector<std::string> words;       // -e
   std::vector<std::string> word_files;  // -f
   std::vector<std::string> operands;
-  std::string granularity = "work-item";
+  std::string granularity = "auto";
   std::string wait = "polling";
   std::string progress = "auto";
   bool blocking = false;
@@ -51,8 +51,8 @@ int run_grep(GrepFlags flags, const Context& context) {
   apps::share_cores(loaded.value());
   grep::SearchOptions& options = flags.options;
   if (Status status = take_words(flags); !status) return grep::complain(status.error().message);
-  options.granularity = flags.granularity == "work-group" ? grep::Granularity::work_group
-                                                          : grep::Granularity::work_item;
+  if (flags.granularity == "work-item") options.granularity = grep::Granularity::work_item;
+  if (flags.granularity == "work-group") options.granularity = grep::Granularity::work_group;
   options.halting = flags.wait == "halting";
   options.detached = !flags.blocking;
   options.progress = flags.progress == "always"  ? grep::Progress::always
@@ -87,15 +87,22 @@ Run add_grep(CommandLine& line, Context& context) {
   line.flag("-q,--quiet", options.job.quiet, "Print nothing, end at the first match");
   line.flag("-s,--no-messages", options.job.no_messages,
             "No messages about files that cannot be read");
-  choice(line, "--granularity", flags->granularity, {"work-item", "work-group"},
-         "Who searches a file");
+  choice(line, "--granularity", flags->granularity, {"auto", "work-item", "work-group"},
+         "Who searches a file; auto: a work-item on the cpu backend, a work-group on a GPU");
   const Option blocking =
       line.flag("--blocking", flags->blocking, "Wait for the answers of write and close");
   line.flag("--no-wait", flags->no_wait, "Do not wait for them (the default)").excludes(blocking);
   choice(line, "--wait", flags->wait, {"polling", "halting"},
          "How a work-item waits for an answer");
-  line.option("--groups", options.groups, "Work-groups to launch").within(1, 4096).last_wins();
-  line.option("--items", options.items, "Work-items a group").within(1, 1024).last_wins();
+  line.option("--groups", options.groups,
+              "Work-groups to launch; by default one a compute unit, with --granularity "
+              "work-group 16, on a GPU 4")
+      .within(1, 4096)
+      .last_wins();
+  line.option("--items", options.items,
+              "Work-items a group; by default 16, with --granularity work-group 4, on a GPU 32")
+      .within(1, 1024)
+      .last_wins();
   line.option("--queue-bytes", options.job.queue_bytes, "Room for names that wait for a worker")
       .within(0, 1 << 30)
       .show_default()

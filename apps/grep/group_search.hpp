@@ -5,15 +5,13 @@
 // text lies in one buffer; each item searches its part (matcher.hpp: parts are independent, so they
 // need not overlap).
 //
-//   barrier A   all items have searched, or know that the text is empty: `found` is final
 //   pread       its broadcast holds all items until the next text is in the buffer
+//   barrier A   if the text is copied into device memory: all items have copied their parts
+//   barrier B   all items have searched, or know that the text is empty: `found` is final
 
 #include "apps/grep/worker.hpp"
 
 namespace k2k::grep {
-
-// Below this size, it costs more to distribute the parts than to search them.
-inline constexpr std::size_t part_bytes_min = 1024;
 
 template <class How>
 K2K_SHARED_CODE K2K_DEVICE void Worker<How>::search_as_group(Meeting& meeting, TaskKind kind) {
@@ -26,30 +24,37 @@ K2K_SHARED_CODE K2K_DEVICE void Worker<How>::search_as_group(Meeting& meeting, T
   std::size_t kept = 0;
   std::int64_t offset = 0;
   bool found = false;
-  if (first) count(buffers_.counters->files);
-  while (true) {
-    const Reply reply = k2k::pread(k2k::work_group, k2k::relaxed | How::wait, fd,
-                                   buffers_.text + kept, job_.chunk_bytes, offset);
+  if (first) count(&Counters::files);
+  for (std::uint32_t reads = 0;; ++reads) {
+    if (first && reads % reads_between_looks == 0) heed_host(job_);
+    const Reply reply = k2k::pread(k2k::work_group, k2k::relaxed | How::wait, fd, buffers_.incoming,
+                                   job_.chunk_bytes, offset);
     if (!reply.ok() && first) report(shown(), reply.error());
     if (reply.value() <= 0) break;
     const auto got = static_cast<std::size_t>(reply.value());
     offset += reply.value();
+    if (buffers_.incoming != buffers_.text) {
+      apps::copy_wide(buffers_.text, buffers_.incoming, got, k2k::item_rank(), k2k::group_size());
+      k2k::barrier();  // A
+    }
     const std::size_t size = kept + got;
     const std::size_t share = size / k2k::group_size() + 1;
-    const std::size_t part = share < part_bytes_min ? part_bytes_min : share;
+    const std::size_t part = share < job_.part_bytes_min ? job_.part_bytes_min : share;
     const std::size_t begin = part * k2k::item_rank();
-    if (begin < size && contains_word(job_.words, {buffers_.text, size, begin, begin + part})) {
+    const unsigned char* const text = buffers_.text - kept;
+    if (begin < size && contains_word(job_.words, {text, size, begin, begin + part})) {
       protocol::device_store(&meeting.found, std::uint32_t{1});
     }
     if (first) {
-      count(buffers_.counters->bytes, got);
+      count(&Counters::bytes, got);
       if (stopped(job_)) protocol::device_store(&meeting.stopped, std::uint32_t{1});
     }
-    k2k::barrier();  // A
+    k2k::barrier();  // B
     found = protocol::device_load(&meeting.found) != 0;
     if (found || meeting.stopped != 0 || (kind == TaskKind::file && got < job_.chunk_bytes)) break;
-    kept = size < job_.longest_kept ? size : job_.longest_kept;
-    if (first) keep_tail(size);
+    const std::size_t tail = size < job_.longest_kept ? size : job_.longest_kept;
+    if (first) keep_tail(got, tail);
+    kept = tail;
   }
   if (first && found) write_name();
   k2k::close(k2k::work_group, k2k::relaxed | How::leave, fd);

@@ -2,14 +2,19 @@
 // The data of a launch of k2k grep: plain data that host and kernel share.
 //
 //   Queue      device memory, used by the kernel only: waiting names, number of busy workers
-//   Buffers    host-visible memory of one worker, where its system calls read and write
+//   Buffers    memory of one worker, where its system calls read and write
 //   Counters   host-visible words, each written by one worker and read by the host while it runs
+//
+// On the cpu backend all memory of a worker is host-visible, and its calls work there in place. On
+// a GPU each load of host-visible memory crosses the bus. There the kernel loads only the chunks
+// of files, once, by wide loads; all else lies in device memory, and calls copy what they need.
 //
 // A worker is a work-item, or with --granularity work-group a whole group.
 
 #include <cstddef>
 #include <cstdint>
 
+#include "apps/common/wide_copy.hpp"
 #include "apps/grep/matcher.hpp"
 
 namespace k2k::grep {
@@ -39,15 +44,20 @@ struct alignas(64) Counters {
 // The buffers of one worker.
 struct Buffers {
   Counters* counters = nullptr;
-  Frame* frames = nullptr;           // frames_max.
-  unsigned char* text = nullptr;     // Job::longest_kept + Job::chunk_bytes.
+  Frame* frames = nullptr;  // frames_max.
+  // Where the kernel searches a chunk: Job::chunk_bytes, aligned; Job::longest_kept bytes precede
+  // it, for the end of the chunk before.
+  unsigned char* text = nullptr;
+  // Where read and pread put a chunk: host-visible, aligned; the same as `text` if the host can
+  // access that.
+  unsigned char* incoming = nullptr;
   unsigned char* entries = nullptr;  // entries_bytes.
   char* path = nullptr;              // path_bytes_max.
   char* line = nullptr;              // line_bytes.
 };
 
-// A task on the stack is its name, followed by this.
-struct TaskEnd {
+// A task on the stack is its name, padded to a multiple of wide_bytes, followed by this.
+struct alignas(apps::wide_bytes) TaskEnd {
   std::uint32_t bytes = 0;  // Length of the name.
   std::uint32_t kind = 0;
 };
@@ -76,6 +86,7 @@ struct Job {
   const std::uint32_t* host_stop = nullptr;  // The host's request to end; only the host writes it.
   std::uint32_t chunk_bytes = 0;             // Bytes per read.
   std::uint32_t longest_kept = 0;            // Bytes carried from chunk to chunk: longest word - 1.
+  std::uint32_t part_bytes_min = 0;          // Of a text that a group shares, for each item.
   bool quiet = false;                        // -q: print nothing, end at the first match.
   bool no_messages = false;                  // -s
   bool bare_names = false;                   // PATH was left out: names without the leading "./".

@@ -26,6 +26,7 @@ enum class TaskKind : std::uint32_t {
   argument,  // From the command line: any kind of file.
 };
 
+inline constexpr int yields_between_looks = 256;  // At the host's request to end.
 inline constexpr int yields_before_nap = 512;
 inline constexpr int yields_before_leaving = 1 << 16;
 inline constexpr std::uint32_t nappers_max = 2;
@@ -39,8 +40,13 @@ K2K_DEVICE inline void nap(Wait wait, std::int64_t nanoseconds) {
 }
 
 K2K_DEVICE inline bool stopped(const Job& job) {
-  return protocol::device_load(&job.queue->stop) != 0 ||
-         protocol::load_acquire(job.host_stop) != 0;  // Pairs with Watch::stop().
+  return protocol::device_load(&job.queue->stop) != 0;
+}
+// Tells all workers of the host's request to end. Call it rarely: on a GPU it waits for the bus.
+K2K_DEVICE inline void heed_host(const Job& job) {
+  // Pairs with WorkerBuffers::stop().
+  if (protocol::load_acquire(job.host_stop) == 0) return;
+  protocol::device_store(&job.queue->stop, std::uint32_t{1});
 }
 
 K2K_DEVICE inline void lock(Queue& queue) {
@@ -52,17 +58,18 @@ K2K_DEVICE inline void unlock(Queue& queue) {
   protocol::device_store(&queue.lock, std::uint32_t{0});
 }
 
-// False if there is no room.
+// False if there is no room. `path` is a worker's buffer, read in whole wides.
 K2K_DEVICE inline bool push(const Job& job, const char* path, std::size_t bytes, TaskKind kind) {
   Queue& queue = *job.queue;
-  const auto need = static_cast<std::uint32_t>(bytes + sizeof(TaskEnd));
+  const std::size_t padded = apps::whole_wides(bytes);
+  const auto need = static_cast<std::uint32_t>(padded + sizeof(TaskEnd));
   lock(queue);
   const std::uint32_t used = queue.used;
   const bool fits = need <= job.names_bytes - used;
   if (fits) {
     const TaskEnd end{static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(kind)};
-    __builtin_memcpy(job.names + used, path, bytes);
-    __builtin_memcpy(job.names + used + bytes, &end, sizeof(end));
+    apps::copy_alone(job.names + used, path, bytes);
+    *reinterpret_cast<TaskEnd*>(job.names + used + padded) = end;
     protocol::device_add(&queue.outstanding, std::uint64_t{1});
     protocol::device_store(&queue.used, used + need);  // Pairs with the look in pop().
   }
@@ -77,9 +84,10 @@ K2K_DEVICE inline TaskKind pop(const Job& job, char* path, std::size_t& bytes) {
   TaskEnd end;
   const std::uint32_t used = queue.used;
   if (used != 0) {
-    __builtin_memcpy(&end, job.names + used - sizeof(end), sizeof(end));
-    const auto begin = static_cast<std::uint32_t>(used - sizeof(end) - end.bytes);
-    __builtin_memcpy(path, job.names + begin, end.bytes);
+    end = *reinterpret_cast<const TaskEnd*>(job.names + used - sizeof(end));
+    const auto begin =
+        static_cast<std::uint32_t>(used - sizeof(end) - apps::whole_wides(end.bytes));
+    apps::copy_alone(path, job.names + begin, end.bytes);
     protocol::device_store(&queue.used, begin);
   }
   unlock(queue);
@@ -110,6 +118,7 @@ K2K_SHARED_CODE K2K_DEVICE inline TaskKind next_task(const Job& job, Wait wait, 
   bool napping = false;
   std::int64_t nap_ns = nap_ns_min;
   for (int yields = 0; !stopped(job); ++yields) {
+    if (napping || (yields + 1) % yields_between_looks == 0) heed_host(job);
     kind = pop(job, path, bytes);
     if (kind == TaskKind::none) kind = take_argument(job, index);
     if (kind != TaskKind::none) break;

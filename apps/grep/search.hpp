@@ -3,6 +3,7 @@
 //
 // Threading: one thread; starts a runtime and ends it.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,10 @@ enum class Progress : std::uint8_t { automatic, always, never };
 struct SearchOptions {
   JobOptions job;
   std::vector<std::string> words;
-  Granularity granularity = Granularity::work_item;
+  std::optional<Granularity> granularity;  // Without it: the device's default.
   bool halting = false;
   bool detached = true;
-  std::uint32_t groups = 0;  // 0: default_groups() and default_items().
+  std::uint32_t groups = 0;  // 0: the device's default.
   std::uint32_t items = 0;
   Progress progress = Progress::automatic;
   bool stats = false;  // A table on standard error at the end.

@@ -18,6 +18,7 @@ K2K_SHARED_CODE K2K_DEVICE void Worker<How>::walk(int top_flags) {
   std::size_t depth = 0;
   std::int64_t resume_at = 0;
   while (true) {
+    heed_host(job_);
     // Only the top may be a symbolic link, if the command line named one.
     const Reply opened = open_path(depth == 0 ? top_flags : open_flags | abi::o_directory);
     const int fd = opened.fd();
@@ -26,7 +27,7 @@ K2K_SHARED_CODE K2K_DEVICE void Worker<How>::walk(int top_flags) {
       if (resume_at != 0) {
         k2k::lseek(k2k::work_item, How::wait, fd, resume_at, abi::seek_set);
       } else {
-        count(buffers_.counters->directories);
+        count(&Counters::directories);
       }
       const TaskKind file_kind = kind_of_files(fd);
       while (!descend && !stopped(job_)) {

@@ -69,11 +69,14 @@ class Worker {
   static constexpr int open_flags =
       abi::o_rdonly | abi::o_noctty | abi::o_nonblock | abi::o_nofollow | abi::o_cloexec;
   static constexpr int full_tries_max = 1000;  // Attempts to get a descriptor, 1 ms apart.
+  static constexpr std::uint32_t reads_between_looks = 16;  // At the host's request to end.
 
   // --- Helpers.
 
-  K2K_DEVICE static void count(std::uint64_t& counter, std::uint64_t amount = 1) {
-    protocol::store_release(&counter, counter + amount);  // Pairs with the host's sum().
+  // The host reads the numbers while the kernel runs, each by itself: no order is needed.
+  K2K_DEVICE void count(std::uint64_t Counters::* counter, std::uint64_t amount = 1) {
+    counted_.*counter += amount;
+    protocol::store_hint(&(buffers_.counters->*counter), counted_.*counter);
   }
   K2K_DEVICE const char* shown() const {
     return job_.bare_names && path_bytes_ > 2 ? buffers_.path + 2 : buffers_.path;
@@ -112,6 +115,7 @@ class Worker {
       const Reply reply = k2k::write(k2k::work_item, How::wait, fd, text, bytes);
       if (reply.error() == abi::eagain) {
         nap(How::wait, nap_ns_max / 10);
+        heed_host(job_);
         if (stopped(job_)) return abi::eagain;
         continue;
       }
@@ -123,7 +127,7 @@ class Worker {
   }
 
   K2K_SHARED_CODE K2K_DEVICE void write_name(const char* name, std::size_t bytes) {
-    count(buffers_.counters->matches);
+    count(&Counters::matches);
     if (job_.quiet) {
       protocol::device_store(&job_.queue->stop, std::uint32_t{1});
       return;
@@ -139,7 +143,7 @@ class Worker {
     }
     const int error = write_all(1, buffers_.line, bytes + 1);
     if (error == 0) return;
-    protocol::store_release(&buffers_.counters->write_error, static_cast<std::uint64_t>(error));
+    protocol::store_hint(&buffers_.counters->write_error, static_cast<std::uint64_t>(error));
     protocol::device_store(&job_.queue->stop, std::uint32_t{1});
   }
   K2K_DEVICE void write_name() {
@@ -149,7 +153,7 @@ class Worker {
 
   // "k2k grep: NAME: TEXT" on standard error.
   K2K_SHARED_CODE K2K_DEVICE void report(const char* name, int error) {
-    count(buffers_.counters->errors);
+    count(&Counters::errors);
     if (job_.no_messages) return;
     std::size_t end = 0;
     const auto append = [&](const char* text, std::size_t limit) {
@@ -173,6 +177,7 @@ class Worker {
                               ? k2k::open(k2k::work_item, How::wait, path, flags)
                               : k2k::openat(k2k::work_item, How::wait, directory, path, flags);
       const bool full = reply.error() == abi::emfile || reply.error() == abi::enfile;
+      if (full) heed_host(job_);
       if (!full || attempt == full_tries_max || stopped(job_)) return reply;
       nap(How::wait, nap_ns_max / 10);
     }
@@ -225,34 +230,37 @@ class Worker {
                                               const char* name) {
     std::size_t kept = 0;
     std::int64_t offset = 0;
-    count(buffers_.counters->files);
-    while (!stopped(job_)) {
-      unsigned char* const to = buffers_.text + kept;
+    count(&Counters::files);
+    for (std::uint32_t reads = 0;; ++reads) {
+      if (reads % reads_between_looks == 0) heed_host(job_);
+      if (stopped(job_)) return false;
+      unsigned char* const to = buffers_.incoming;
       const Reply reply =
           seeks ? k2k::pread(k2k::work_item, How::wait, fd, to, job_.chunk_bytes, offset)
                 : k2k::read(k2k::work_item, How::wait, fd, to, job_.chunk_bytes);
       if (reply.error() == abi::eagain && !seeks) {
         nap(How::wait, nap_ns_max / 10);
+        heed_host(job_);
         continue;
       }
       if (!reply.ok()) report(name, reply.error());
       if (reply.value() <= 0) return false;
       const auto got = static_cast<std::size_t>(reply.value());
-      count(buffers_.counters->bytes, got);
+      count(&Counters::bytes, got);
       offset += reply.value();
+      if (to != buffers_.text) apps::copy_wide(buffers_.text, to, got, 0, 1);
       const std::size_t size = kept + got;
-      if (contains_word(job_.words, {buffers_.text, size, 0, size})) return true;
+      if (contains_word(job_.words, {buffers_.text - kept, size, 0, size})) return true;
       if (whole_reads && got < job_.chunk_bytes) return false;
-      kept = keep_tail(size);
+      kept = size < job_.longest_kept ? size : job_.longest_kept;
+      keep_tail(got, kept);
     }
-    return false;
   }
 
-  // Moves a possible beginning of a word to the front; returns its length in bytes.
-  K2K_DEVICE std::size_t keep_tail(std::size_t size) {
-    const std::size_t kept = size < job_.longest_kept ? size : job_.longest_kept;
-    move_down(buffers_.text, buffers_.text + size - kept, kept);
-    return kept;
+  // Moves a possible beginning of a word, the last `kept` bytes of the text whose last chunk has
+  // `got` bytes, to before the next chunk.
+  K2K_DEVICE void keep_tail(std::size_t got, std::size_t kept) {
+    move_down(buffers_.text - kept, buffers_.text + got - kept, kept);
   }
 
   // A PATH of the command line: links are followed, and any kind of file is read.
@@ -292,6 +300,7 @@ class Worker {
 
   const Job& job_;
   const Buffers buffers_;
+  Counters counted_;  // As in buffers_.counters, which may lie across the bus.
   TaskKind kind_ = TaskKind::none;
   std::uint32_t argument_ = 0;
   std::size_t path_bytes_ = 0;

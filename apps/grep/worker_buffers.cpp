@@ -15,6 +15,11 @@ namespace {
 
 constexpr std::size_t page_bytes = 4096;
 
+// Below part_bytes_min, it costs more to distribute the parts of a text than to search them. Lanes
+// of a warp search at the same time, so even short parts gain.
+constexpr std::uint32_t part_bytes_min_cpu = 1024;
+constexpr std::uint32_t part_bytes_min_gpu = 128;
+
 constexpr std::size_t whole_pages(std::size_t bytes) {
   return (bytes + page_bytes - 1) / page_bytes * page_bytes;
 }
@@ -22,7 +27,9 @@ constexpr std::size_t whole_pages(std::size_t bytes) {
 }  // namespace
 
 WorkerBuffers::WorkerBuffers(Runtime& runtime, JobOptions options)
-    : runtime_(&runtime), options_(std::move(options)) {}
+    : runtime_(&runtime),
+      on_gpu_(runtime.device().platform != "cpu"),
+      options_(std::move(options)) {}
 
 WorkerBuffers::~WorkerBuffers() {
   for (void* memory : device_memory_) runtime_->free(memory);
@@ -41,22 +48,25 @@ Result<void*> WorkerBuffers::shared(std::size_t bytes) {
   return memory;
 }
 
+Result<void*> WorkerBuffers::near_kernel(std::size_t bytes) {
+  return on_gpu_ ? on_device(bytes) : shared(bytes);
+}
+
 // The pointers and their texts in one block of memory.
-Status WorkerBuffers::share_texts(const std::vector<std::string>& texts,
+Status WorkerBuffers::place_texts(const std::vector<std::string>& texts,
                                   const char* const** place) {
-  std::size_t bytes = texts.size() * sizeof(const char*);
-  for (const std::string& text : texts) bytes += text.size() + 1;
-  const auto memory = shared(bytes);
+  const std::size_t pointer_bytes = texts.size() * sizeof(const char*);
+  std::string image(pointer_bytes, '\0');
+  for (const std::string& text : texts) image.append(text.c_str(), text.size() + 1);
+  const auto memory = near_kernel(image.size());
   if (!memory) return memory.error();
-  auto* const pointers = static_cast<const char**>(memory.value());
-  char* next = reinterpret_cast<char*>(pointers + texts.size());
+  const char* next = static_cast<const char*>(memory.value()) + pointer_bytes;
   for (std::size_t index = 0; index < texts.size(); ++index) {
-    std::memcpy(next, texts[index].c_str(), texts[index].size() + 1);
-    pointers[index] = next;
+    std::memcpy(image.data() + index * sizeof(next), static_cast<const void*>(&next), sizeof(next));
     next += texts[index].size() + 1;
   }
-  *place = pointers;
-  return {};
+  *place = static_cast<const char* const*>(memory.value());
+  return runtime_->copy(memory.value(), image.data(), image.size());
 }
 
 Result<std::unique_ptr<WorkerBuffers>> WorkerBuffers::create(Runtime& runtime, const WordSet& words,
@@ -86,13 +96,13 @@ Status WorkerBuffers::fill(const WordSet& words, std::uint64_t workers) {
   job_.names = static_cast<unsigned char*>(placed[2]);
   job_.names_bytes = options_.queue_bytes;
 
-  if (Status done = share_texts(options_.paths, &job_.arguments); !done) return done;
+  if (Status done = place_texts(options_.paths, &job_.arguments); !done) return done;
   job_.argument_count = static_cast<std::uint32_t>(options_.paths.size());
   std::vector<std::string> errors;
   for (std::uint32_t number = 0; number < error_texts_max; ++number) {
     errors.emplace_back(std::strerror(static_cast<int>(number)));
   }
-  if (Status done = share_texts(errors, &job_.error_texts); !done) return done;
+  if (Status done = place_texts(errors, &job_.error_texts); !done) return done;
   const auto stop = shared(sizeof(std::uint32_t));
   if (!stop) return stop.error();
   stop_ = static_cast<std::uint32_t*>(stop.value());
@@ -104,48 +114,58 @@ Status WorkerBuffers::fill(const WordSet& words, std::uint64_t workers) {
   // A read should bring more bytes than are carried over from the last chunk.
   job_.chunk_bytes =
       std::max(options_.chunk_bytes, static_cast<std::uint32_t>(whole_pages(job_.longest_kept)));
+  job_.part_bytes_min = on_gpu_ ? part_bytes_min_gpu : part_bytes_min_cpu;
+  return place_workers(workers);
+}
 
-  const std::size_t text_bytes = whole_pages(job_.longest_kept + std::size_t{job_.chunk_bytes});
+// The workers' buffers, and the table of them.
+Status WorkerBuffers::place_workers(std::uint64_t workers) {
+  const std::size_t kept_bytes = whole_pages(job_.longest_kept);  // So that the text is aligned.
+  const std::size_t chunk_bytes = whole_pages(job_.chunk_bytes);
   const std::size_t frame_bytes = whole_pages(frames_max * sizeof(Frame));
-  const std::size_t worker_bytes = text_bytes + frame_bytes + whole_pages(entries_bytes) +
-                                   whole_pages(path_bytes_max) + whole_pages(line_bytes);
+  const std::size_t worker_bytes = kept_bytes + chunk_bytes + frame_bytes +
+                                   whole_pages(entries_bytes) + whole_pages(path_bytes_max) +
+                                   whole_pages(line_bytes);
+  const std::size_t incoming_bytes = on_gpu_ ? chunk_bytes : 0;  // Otherwise the text itself.
   workers_ = workers;
   const auto counters = shared(sizeof(Counters) * workers);
   if (!counters) return counters.error();
-  const auto table = shared(sizeof(Buffers) * workers);
+  const auto table = near_kernel(sizeof(Buffers) * workers);
   if (!table) return table.error();
-  const auto memory = shared(worker_bytes * workers);
-  if (!memory) {
+  const auto memory = near_kernel(worker_bytes * workers);
+  const auto incoming = shared(std::max<std::size_t>(incoming_bytes * workers, 1));
+  if (!memory || !incoming) {
     return Error{ENOMEM,
                  fmt::format("no memory for {} workers of {} KiB; lower --groups or --items",
-                             workers, worker_bytes / 1024)};
+                             workers, (worker_bytes + incoming_bytes) / 1024)};
   }
   // A worker touches few pages of its buffers, and Linux would clear each huge page as a whole.
-  // Refused for memory that a device has pinned: then nothing changes.
-  ::madvise(memory.value(), worker_bytes * workers, MADV_NOHUGEPAGE);
+  if (!on_gpu_) ::madvise(memory.value(), worker_bytes * workers, MADV_NOHUGEPAGE);
   auto* const worker_counters = static_cast<Counters*>(counters.value());
-  auto* const buffers = static_cast<Buffers*>(table.value());
   counters_ = worker_counters;
+  std::vector<Buffers> buffers(workers);
   auto* place = static_cast<std::byte*>(memory.value());
   const auto take = [&place](std::size_t bytes) { return std::exchange(place, place + bytes); };
   for (std::size_t index = 0; index < workers; ++index) {
     Buffers& each = buffers[index];
     each.counters = &worker_counters[index];
-    each.text = reinterpret_cast<unsigned char*>(take(text_bytes));
+    each.text = reinterpret_cast<unsigned char*>(take(kept_bytes + chunk_bytes)) + kept_bytes;
+    each.incoming =
+        on_gpu_ ? static_cast<unsigned char*>(incoming.value()) + index * chunk_bytes : each.text;
     each.frames = reinterpret_cast<Frame*>(take(frame_bytes));
     each.entries = reinterpret_cast<unsigned char*>(take(whole_pages(entries_bytes)));
     each.path = reinterpret_cast<char*>(take(whole_pages(path_bytes_max)));
     each.line = reinterpret_cast<char*>(take(whole_pages(line_bytes)));
   }
-  job_.buffers = buffers;
-  return {};
+  job_.buffers = static_cast<Buffers*>(table.value());
+  return runtime_->copy(job_.buffers, buffers.data(), sizeof(Buffers) * workers);
 }
 
 Counters WorkerBuffers::sum() const {
   Counters sum;
-  // Pairs with Worker::count().
+  // As Worker::count() stores them; after the launch all have arrived.
   const auto load = [](const std::uint64_t& word) {
-    return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&word, __ATOMIC_RELAXED);
   };
   for (std::uint64_t worker = 0; worker < workers_; ++worker) {
     const Counters& each = counters_[worker];

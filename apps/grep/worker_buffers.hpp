@@ -45,9 +45,14 @@ class WorkerBuffers {
   // ENOMEM.
   Result<void*> on_device(std::size_t bytes);
   Result<void*> shared(std::size_t bytes);
-  Status share_texts(const std::vector<std::string>& texts, const char* const** place);
+  // Memory that the kernel uses most: on a GPU its own, on the cpu backend shared memory, where
+  // calls need no copies.
+  Result<void*> near_kernel(std::size_t bytes);
+  Status place_texts(const std::vector<std::string>& texts, const char* const** place);
+  Status place_workers(std::uint64_t workers);
 
   Runtime* runtime_;
+  bool on_gpu_ = false;  // Loads of shared memory cross the bus.
   JobOptions options_;
   Job job_;
   std::uint32_t* stop_ = nullptr;       // Shared.
