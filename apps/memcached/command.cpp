@@ -149,7 +149,10 @@ Run add_memcached(CommandLine& line, Context& context) {
   line.option("--elements", server.elements, "Elements of a bucket")
       .within(1, 1 << 20)
       .show_default();
-  line.option("--groups", server.groups, "Work-groups to launch").within(1, 4096).last_wins();
+  line.option("--groups", server.groups,
+              "Work-groups to launch; by default two a compute unit, on a GPU 16 at most")
+      .within(1, 4096)
+      .last_wins();
   line.option("--items", server.items, "Work-items a group").within(1, 1024).last_wins();
   line.option("--threads", server.threads, "Threads of the host that serve")
       .within(1, 256)

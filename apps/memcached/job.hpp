@@ -2,10 +2,12 @@
 // The data of a launch of the server: plain data that host and kernel share.
 //
 // Every group has a seat in shared memory: the datagram that it received, the client's address, and
-// its answer. The socket is the one that clients know; a group sends what is no GET, with the
-// client's address before it, to `inner`, where threads of the host read.
+// its answer. On a GPU each load of shared memory crosses the bus: there a group loads datagrams
+// and elements once, into its own Copies. The socket is the one that clients know; a group sends
+// what is no GET, with the client's address before it, to `inner`, where threads of the host read.
 
 #include "apps/common/split_calls.hpp"
+#include "apps/common/wide_copy.hpp"
 #include "apps/memcached/get.hpp"
 
 namespace k2k::memcached {
@@ -19,6 +21,12 @@ struct alignas(64) Seat {
   unsigned char before_answer[4];  // Then the value of an answer lies at a multiple of 8.
   unsigned char answer[frame_bytes + header_bytes + get_extras_bytes + value_bytes_max + 8];
   std::uint32_t address_length;
+};
+
+// In the local memory of a group.
+struct Copies {
+  alignas(apps::wide_bytes) unsigned char request[apps::whole_wides(sizeof(Seat::request))];
+  Entry entry;
 };
 
 struct alignas(64) ServeCounters {
@@ -35,6 +43,7 @@ struct Job {
   Seat* seats = nullptr;
   ServeCounters* counters = nullptr;  // Shared: one for each group, written by it alone.
   std::uint32_t* stop = nullptr;      // Shared: the host's request to end.
+  bool copies = false;                // Loads of shared memory are slow: groups use Copies.
   std::int32_t socket = -1;
   std::int32_t inner_from = -1;  // Connected to the socket where the host's threads read.
   // Relaunch alone.

@@ -13,14 +13,28 @@
 namespace k2k::memcached {
 
 struct DeviceLanes {
+  Entry* held = nullptr;  // The group's place for an element; null: elements are read in place.
+
   K2K_DEVICE static std::uint32_t rank() { return k2k::item_rank(); }
   K2K_DEVICE static std::uint32_t size() { return k2k::group_size(); }
   K2K_DEVICE static void barrier() { k2k::barrier(); }
   K2K_DEVICE static void yield() { k2k::yield(); }
+  [[nodiscard]] K2K_DEVICE Entry* copy() const { return held; }
 };
 
-K2K_DEVICE inline void add_one(std::uint64_t& counter) {
-  protocol::store_release(&counter, counter + 1);  // Pairs with Server::counters().
+// Counts in the group's own memory and tells the host, which reads each number by itself.
+K2K_DEVICE inline void add_one(std::uint64_t& counted, std::uint64_t& counter) {
+  protocol::store_hint(&counter, ++counted);
+}
+
+// Where the lanes read the datagram that arrived.
+K2K_DEVICE inline const unsigned char* reach_datagram(const Job& job, const Seat& seat, long got,
+                                                      Copies& copies) {
+  if (!job.copies || got <= 0) return seat.request;
+  apps::copy_wide(copies.request, seat.request, static_cast<std::size_t>(got), k2k::item_rank(),
+                  k2k::group_size());
+  k2k::barrier();
+  return copies.request;
 }
 
 // Does the host want the group to end? All items get item 0's answer.
@@ -34,32 +48,35 @@ K2K_DEVICE inline bool is_to_stop(const Job& job, Talk& talk) {
 
 K2K_SHARED_CODE K2K_DEVICE inline void serve(const Job& job) {
   K2K_LOCAL(Talk, talk);
+  K2K_LOCAL(Copies, copies);
+  const DeviceLanes lanes{job.copies ? &copies.entry : nullptr};
   Seat& seat = job.seats[k2k::group_rank()];
   ServeCounters& counters = job.counters[k2k::group_rank()];
+  ServeCounters counted;
   const bool first = k2k::item_rank() == 0;
   while (true) {
     if (first) seat.address_length = address_bytes;
     const long got = k2k::recvfrom(k2k::work_group, k2k::relaxed, job.socket, seat.request,
                                    sizeof(seat.request), 0, seat.address, &seat.address_length);
-    const Request request = parse(seat.request, got < 0 ? 0 : static_cast<std::size_t>(got));
+    const unsigned char* const datagram = reach_datagram(job, seat, got, copies);
+    const Request request = parse(datagram, got < 0 ? 0 : static_cast<std::size_t>(got));
     if (request.kind == Kind::garbage) {
-      if (first) add_one(counters.dropped);
+      if (first) add_one(counted.dropped, counters.dropped);
       if (is_to_stop(job, talk)) return;
       continue;
     }
     long sent = 0;
     if (request.kind == Kind::get) {
-      const std::size_t bytes =
-          answer_get(DeviceLanes(), talk, job.table, request, seat.request, seat.answer);
+      const std::size_t bytes = answer_get(lanes, talk, job.table, request, datagram, seat.answer);
       sent = k2k::sendto(k2k::work_group, k2k::relaxed, job.socket, seat.answer, bytes, 0,
                          seat.address, static_cast<std::uint32_t>(address_bytes));
-      if (first) add_one(counters.gets);
+      if (first) add_one(counted.gets, counters.gets);
     } else {
       sent = k2k::sendto(k2k::work_group, k2k::relaxed, job.inner_from, seat.address,
                          address_bytes + static_cast<std::size_t>(got), 0, nullptr, 0u);
-      if (first) add_one(counters.forwarded);
+      if (first) add_one(counted.forwarded, counters.forwarded);
     }
-    if (first && sent < 0) add_one(counters.unsent);
+    if (first && sent < 0) add_one(counted.unsent, counters.unsent);
   }
 }
 

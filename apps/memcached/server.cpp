@@ -27,8 +27,9 @@ constexpr std::uint32_t groups_per_unit = 2;
 // A launch costs as much for many groups: they take what has come meanwhile.
 constexpr std::uint32_t split_groups_per_unit = 4;
 constexpr std::uint32_t items_default = 4;
-constexpr std::uint32_t items_default_gpu = 256;
-constexpr int look_ms = 10;  // Between two looks for the end.
+constexpr std::uint32_t items_default_gpu = 256;  // Nearly all words of an element at once.
+constexpr std::uint32_t groups_default_gpu = 16;  // A GPU has more units than there are clients.
+constexpr int look_ms = 10;                       // Between two looks for the end.
 constexpr int receive_bytes = 4 << 20;
 
 Error failed_at(const std::string& what) {
@@ -100,10 +101,14 @@ Status Server::make_job(const RuntimeConfig& config) {
     const DeviceInfo& device = runtime_->device();
     shape_.groups = device.compute_units *
                     (options_.by == By::relaunch ? split_groups_per_unit : groups_per_unit);
+    const bool on_gpu = device.platform != "cpu";
+    if (on_gpu && options_.by == By::kernel) {
+      shape_.groups = std::min(shape_.groups, groups_default_gpu);
+    }
     if (options_.groups != 0) shape_.groups = options_.groups;
-    shape_.group_items = options_.items != 0        ? options_.items
-                         : device.platform == "cpu" ? items_default
-                                                    : items_default_gpu;
+    shape_.group_items = on_gpu ? items_default_gpu : items_default;
+    if (options_.items != 0) shape_.group_items = options_.items;
+    job_.copies = on_gpu;
   }
   for (int array = 0; array < 3; ++array) {
     if (options_.by == By::threads) {
@@ -244,7 +249,6 @@ ServeCounters Server::counters() const {
   sum.unsent = thread_unsent_.load(std::memory_order_relaxed);
   const std::uint32_t groups = options_.by == By::threads ? 0 : shape_.groups;
   for (std::uint32_t group = 0; group < groups; ++group) {
-    // Pairs with add_one().
     const ServeCounters& each = job_.counters[group];
     sum.gets += load_word(each.gets);
     sum.forwarded += load_word(each.forwarded);

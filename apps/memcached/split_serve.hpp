@@ -28,8 +28,16 @@ K2K_DEVICE inline void leave_receive(const Job& job, Seat& seat, Step& step,
              dont_wait, address_word(seat.address), address_word(&seat.address_length));
 }
 
+// A group ends with its piece, so its numbers are kept where the host reads them.
+K2K_DEVICE inline void add_one(std::uint64_t& counter) {
+  std::uint64_t counted = counter;
+  add_one(counted, counter);
+}
+
 K2K_SHARED_CODE K2K_DEVICE inline void serve_piece(const Job& job) {
   K2K_LOCAL(Talk, talk);
+  K2K_LOCAL(Copies, copies);
+  const DeviceLanes lanes{job.copies ? &copies.entry : nullptr};
   Seat& seat = job.seats[k2k::group_rank()];
   Step& step = job.steps[k2k::group_rank()];
   apps::SplitCall& call = job.calls[k2k::group_rank()];
@@ -37,12 +45,13 @@ K2K_SHARED_CODE K2K_DEVICE inline void serve_piece(const Job& job) {
   const bool first = k2k::item_rank() == 0;
   const std::int64_t result = call.result;
   const bool received = step == Step::received;
+  const unsigned char* const datagram =
+      reach_datagram(job, seat, received ? static_cast<long>(result) : 0, copies);
   const Request request =
-      received && result > 0 ? parse(seat.request, static_cast<std::size_t>(result)) : Request();
+      received && result > 0 ? parse(datagram, static_cast<std::size_t>(result)) : Request();
   k2k::barrier();  // Every item has read step and call.
   if (request.kind == Kind::get) {
-    const std::size_t bytes =
-        answer_get(DeviceLanes(), talk, job.table, request, seat.request, seat.answer);
+    const std::size_t bytes = answer_get(lanes, talk, job.table, request, datagram, seat.answer);
     if (!first) return;
     add_one(counters.gets);
     call.leave(number_sendto, job.socket, address_word(seat.answer), bytes, 0,
