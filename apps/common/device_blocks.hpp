@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
+#include <string>
 #include <vector>
 
 #include "k2k/runtime.hpp"
@@ -40,5 +42,26 @@ class DeviceBlocks {
   std::vector<void*> device_;
   std::vector<void*> shared_;
 };
+
+// An array of pointers to the texts, and the texts, in one block: device memory, or memory that the
+// host can address. Errors: ENOMEM, EIO.
+inline Result<const char* const*> place_texts(Runtime& runtime, DeviceBlocks& blocks,
+                                              const std::vector<std::string>& texts,
+                                              bool on_device) {
+  const std::size_t pointer_bytes = texts.size() * sizeof(const char*);
+  std::string image(pointer_bytes, '\0');
+  for (const std::string& text : texts) image.append(text.c_str(), text.size() + 1);
+  const auto memory = on_device ? blocks.on_device(image.size()) : blocks.shared(image.size());
+  if (!memory) return memory.error();
+  const char* next = static_cast<const char*>(*memory) + pointer_bytes;
+  for (std::size_t index = 0; index < texts.size(); ++index) {
+    std::memcpy(image.data() + index * sizeof(next), static_cast<const void*>(&next), sizeof(next));
+    next += texts[index].size() + 1;
+  }
+  if (Status copied = runtime.copy(*memory, image.data(), image.size()); !copied) {
+    return copied.error();
+  }
+  return static_cast<const char* const*>(*memory);
+}
 
 }  // namespace k2k::apps

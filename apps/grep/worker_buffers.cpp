@@ -11,62 +11,25 @@
 
 namespace k2k::grep {
 
-namespace {
+using apps::whole_pages;
 
-constexpr std::size_t page_bytes = 4096;
+namespace {
 
 // Below part_bytes_min, it costs more to distribute the parts of a text than to search them. Lanes
 // of a warp search at the same time, so even short parts gain.
 constexpr std::uint32_t part_bytes_min_cpu = 1024;
 constexpr std::uint32_t part_bytes_min_gpu = 128;
 
-constexpr std::size_t whole_pages(std::size_t bytes) {
-  return (bytes + page_bytes - 1) / page_bytes * page_bytes;
-}
-
 }  // namespace
 
 WorkerBuffers::WorkerBuffers(Runtime& runtime, JobOptions options)
-    : runtime_(&runtime),
+    : runtime_(runtime),
+      blocks_(runtime),
       on_gpu_(runtime.device().platform != "cpu"),
       options_(std::move(options)) {}
 
-WorkerBuffers::~WorkerBuffers() {
-  for (void* memory : device_memory_) runtime_->free(memory);
-  for (void* memory : shared_memory_) runtime_->free_shared(memory);
-}
-
-Result<void*> WorkerBuffers::on_device(std::size_t bytes) {
-  auto memory = runtime_->allocate(bytes);
-  if (memory) device_memory_.push_back(memory.value());
-  return memory;
-}
-
-Result<void*> WorkerBuffers::shared(std::size_t bytes) {
-  auto memory = runtime_->allocate_shared(bytes);
-  if (memory) shared_memory_.push_back(memory.value());
-  return memory;
-}
-
 Result<void*> WorkerBuffers::near_kernel(std::size_t bytes) {
-  return on_gpu_ ? on_device(bytes) : shared(bytes);
-}
-
-// The pointers and their texts in one block of memory.
-Status WorkerBuffers::place_texts(const std::vector<std::string>& texts,
-                                  const char* const** place) {
-  const std::size_t pointer_bytes = texts.size() * sizeof(const char*);
-  std::string image(pointer_bytes, '\0');
-  for (const std::string& text : texts) image.append(text.c_str(), text.size() + 1);
-  const auto memory = near_kernel(image.size());
-  if (!memory) return memory.error();
-  const char* next = static_cast<const char*>(memory.value()) + pointer_bytes;
-  for (std::size_t index = 0; index < texts.size(); ++index) {
-    std::memcpy(image.data() + index * sizeof(next), static_cast<const void*>(&next), sizeof(next));
-    next += texts[index].size() + 1;
-  }
-  *place = static_cast<const char* const*>(memory.value());
-  return runtime_->copy(memory.value(), image.data(), image.size());
+  return on_gpu_ ? blocks_.on_device(bytes) : blocks_.shared(bytes);
 }
 
 Result<std::unique_ptr<WorkerBuffers>> WorkerBuffers::create(Runtime& runtime, const WordSet& words,
@@ -79,31 +42,34 @@ Result<std::unique_ptr<WorkerBuffers>> WorkerBuffers::create(Runtime& runtime, c
 
 Status WorkerBuffers::fill(const WordSet& words, std::uint64_t workers) {
   void* placed[3] = {};
-  const std::size_t wanted[3] = {std::max<std::size_t>(words.bytes(), 1), sizeof(Queue),
-                                 std::max(options_.queue_bytes, 1u)};
+  const std::size_t wanted[3] = {words.bytes(), sizeof(Queue), options_.queue_bytes};
   for (int index = 0; index < 3; ++index) {
-    auto memory = on_device(wanted[index]);
+    auto memory = blocks_.on_device(wanted[index]);
     if (!memory) return memory.error();
     placed[index] = memory.value();
   }
   Queue queue;
   queue.outstanding = options_.paths.size();
-  Status copied = runtime_->copy(placed[0], words.image(), words.bytes());
-  if (copied.ok()) copied = runtime_->copy(placed[1], &queue, sizeof(queue));
+  Status copied = runtime_.copy(placed[0], words.image(), words.bytes());
+  if (copied.ok()) copied = runtime_.copy(placed[1], &queue, sizeof(queue));
   if (!copied) return copied;
   job_.words = words.at(placed[0]);
   job_.queue = static_cast<Queue*>(placed[1]);
   job_.names = static_cast<unsigned char*>(placed[2]);
   job_.names_bytes = options_.queue_bytes;
 
-  if (Status done = place_texts(options_.paths, &job_.arguments); !done) return done;
+  const auto arguments = apps::place_texts(runtime_, blocks_, options_.paths, on_gpu_);
+  if (!arguments) return arguments.error();
+  job_.arguments = *arguments;
   job_.argument_count = static_cast<std::uint32_t>(options_.paths.size());
   std::vector<std::string> errors;
   for (std::uint32_t number = 0; number < error_texts_max; ++number) {
     errors.emplace_back(std::strerror(static_cast<int>(number)));
   }
-  if (Status done = place_texts(errors, &job_.error_texts); !done) return done;
-  const auto stop = shared(sizeof(std::uint32_t));
+  const auto error_texts = apps::place_texts(runtime_, blocks_, errors, on_gpu_);
+  if (!error_texts) return error_texts.error();
+  job_.error_texts = *error_texts;
+  const auto stop = blocks_.shared(sizeof(std::uint32_t));
   if (!stop) return stop.error();
   stop_ = static_cast<std::uint32_t*>(stop.value());
   job_.host_stop = stop_;
@@ -128,12 +94,12 @@ Status WorkerBuffers::place_workers(std::uint64_t workers) {
                                    whole_pages(line_bytes);
   const std::size_t incoming_bytes = on_gpu_ ? chunk_bytes : 0;  // Otherwise the text itself.
   workers_ = workers;
-  const auto counters = shared(sizeof(Counters) * workers);
+  const auto counters = blocks_.shared(sizeof(Counters) * workers);
   if (!counters) return counters.error();
   const auto table = near_kernel(sizeof(Buffers) * workers);
   if (!table) return table.error();
   const auto memory = near_kernel(worker_bytes * workers);
-  const auto incoming = shared(std::max<std::size_t>(incoming_bytes * workers, 1));
+  const auto incoming = blocks_.shared(incoming_bytes * workers);
   if (!memory || !incoming) {
     return Error{ENOMEM,
                  fmt::format("no memory for {} workers of {} KiB; lower --groups or --items",
@@ -158,7 +124,7 @@ Status WorkerBuffers::place_workers(std::uint64_t workers) {
     each.line = reinterpret_cast<char*>(take(whole_pages(line_bytes)));
   }
   job_.buffers = static_cast<Buffers*>(table.value());
-  return runtime_->copy(job_.buffers, buffers.data(), sizeof(Buffers) * workers);
+  return runtime_.copy(job_.buffers, buffers.data(), sizeof(Buffers) * workers);
 }
 
 Counters WorkerBuffers::sum() const {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/device_blocks.hpp"
 #include "apps/grep/job.hpp"
 #include "apps/grep/word_set.hpp"
 #include "k2k/runtime.hpp"
@@ -28,7 +29,6 @@ class WorkerBuffers {
   // Errors: ENOMEM. The runtime must outlive the buffers.
   static Result<std::unique_ptr<WorkerBuffers>> create(Runtime& runtime, const WordSet& words,
                                                        std::uint64_t workers, JobOptions options);
-  ~WorkerBuffers();
   WorkerBuffers(const WorkerBuffers&) = delete;
   WorkerBuffers& operator=(const WorkerBuffers&) = delete;
 
@@ -41,25 +41,19 @@ class WorkerBuffers {
   WorkerBuffers(Runtime& runtime, JobOptions options);
   Status fill(const WordSet& words, std::uint64_t workers);
 
-  // Zeroed memory that the kernel can address, kept until the buffers are destroyed. Errors:
-  // ENOMEM.
-  Result<void*> on_device(std::size_t bytes);
-  Result<void*> shared(std::size_t bytes);
   // Memory that the kernel uses most: on a GPU its own, on the cpu backend shared memory, where
   // calls need no copies.
   Result<void*> near_kernel(std::size_t bytes);
-  Status place_texts(const std::vector<std::string>& texts, const char* const** place);
   Status place_workers(std::uint64_t workers);
 
-  Runtime* runtime_;
+  Runtime& runtime_;
+  apps::DeviceBlocks blocks_;
   bool on_gpu_ = false;  // Loads of shared memory cross the bus.
   JobOptions options_;
   Job job_;
   std::uint32_t* stop_ = nullptr;       // Shared.
   const Counters* counters_ = nullptr;  // Shared; one per worker.
   std::uint64_t workers_ = 0;
-  std::vector<void*> device_memory_;
-  std::vector<void*> shared_memory_;
 };
 
 }  // namespace k2k::grep

@@ -19,14 +19,22 @@ namespace {
 constexpr std::uint32_t groups_per_unit = 16;
 constexpr std::uint32_t items_default = 4;
 constexpr std::uint32_t items_default_gpu = 64;
+constexpr std::uint32_t groups_per_unit_gpu = 4;
+// Below part_bytes_min, it costs more to distribute the parts than to search them; the lanes of a
+// warp search at the same time.
+constexpr std::uint32_t part_bytes_min_cpu = 1024;
+constexpr std::uint32_t part_bytes_min_gpu = 128;
 // A launch costs every piece as much, so many groups share it.
 constexpr std::uint32_t split_groups_per_unit = 128;
 
 LaunchShape shape_of(const Settings& settings, const DeviceInfo& device) {
   const bool split = settings.by == By::relaunch;
+  const bool on_gpu = device.platform != "cpu";
   LaunchShape shape;
-  shape.groups = device.compute_units * (split ? split_groups_per_unit : groups_per_unit);
-  shape.group_items = device.platform == "cpu" ? items_default : items_default_gpu;
+  shape.groups = device.compute_units * (split    ? split_groups_per_unit
+                                         : on_gpu ? groups_per_unit_gpu
+                                                  : groups_per_unit);
+  shape.group_items = on_gpu ? items_default_gpu : items_default;
   if (settings.groups != 0) shape.groups = settings.groups;
   if (settings.items != 0) shape.group_items = settings.items;
   return shape;
@@ -35,18 +43,19 @@ LaunchShape shape_of(const Settings& settings, const DeviceInfo& device) {
 // The job's memory, and the counts that the kernel left in it.
 class JobMemory {
  public:
-  explicit JobMemory(Runtime& runtime) : runtime_(runtime), blocks_(runtime) {}
+  explicit JobMemory(Runtime& runtime)
+      : runtime_(runtime), blocks_(runtime), on_gpu_(runtime.device().platform != "cpu") {}
 
   Status fill(const Strings& strings, const std::vector<std::string>& files, std::uint32_t groups,
-              std::uint32_t chunk_bytes) {
+              const Settings& settings) {
     groups_ = groups;
     job_.strings = strings.counters();
     job_.files = static_cast<std::uint32_t>(files.size());
-    job_.chunk_bytes = chunk_bytes;
+    job_.chunk_bytes = settings.chunk_bytes;
     if (Status status = place_tables(strings); !status) return status;
-    if (Status status = place_paths(files); !status) return status;
+    if (Status status = place_paths(files, settings.by == By::relaunch); !status) return status;
     job_.longest_kept = job_.words.longest - 1;
-    job_.text_bytes = apps::whole_pages(job_.longest_kept + std::size_t{chunk_bytes});
+    job_.part_bytes_min = on_gpu_ ? part_bytes_min_gpu : part_bytes_min_cpu;
     return place_groups();
   }
 
@@ -85,35 +94,32 @@ class JobMemory {
     return {};
   }
 
-  // The pointers and their texts in one block of memory.
-  Status place_paths(const std::vector<std::string>& files) {
-    std::size_t bytes = files.size() * sizeof(const char*);
-    for (const std::string& file : files) bytes += file.size() + 1;
-    const auto memory = blocks_.shared(bytes);
+  // The pointers and their texts in one block of memory. On a GPU a kernel's call copies its path
+  // from there; the host's calls of the relaunch baseline need shared memory.
+  Status place_paths(const std::vector<std::string>& files, bool host_opens) {
+    auto placed = apps::place_texts(runtime_, blocks_, files, on_gpu_ && !host_opens);
     const auto errors = blocks_.shared(files.size() * sizeof(std::int32_t));
-    if (!memory) return memory.error();
+    if (!placed) return placed.error();
     if (!errors) return errors.error();
-    auto* const pointers = static_cast<const char**>(*memory);
-    char* next = reinterpret_cast<char*>(pointers + files.size());
-    for (std::size_t file = 0; file < files.size(); ++file) {
-      std::memcpy(next, files[file].c_str(), files[file].size() + 1);
-      pointers[file] = next;
-      next += files[file].size() + 1;
-    }
-    job_.paths = pointers;
+    job_.paths = *placed;
     job_.errors = static_cast<std::int32_t*>(*errors);
     return {};
   }
 
   Status place_groups() {
-    const auto texts = blocks_.shared(job_.text_bytes * groups_);
-    if (!texts) {
+    const std::size_t kept_bytes = apps::whole_pages(job_.longest_kept);
+    const std::size_t chunk_bytes = apps::whole_pages(job_.chunk_bytes);
+    job_.text_bytes = kept_bytes + chunk_bytes;
+    const std::size_t bytes_of_all = job_.text_bytes * groups_;
+    const auto texts = on_gpu_ ? blocks_.on_device(bytes_of_all) : blocks_.shared(bytes_of_all);
+    const auto incoming = blocks_.shared(on_gpu_ ? chunk_bytes * groups_ : 0);
+    if (!texts || !incoming) {
       return Error{ENOMEM, fmt::format("no memory for {} texts of {} KiB; lower --groups or "
                                        "--chunk-bytes",
                                        groups_, job_.text_bytes / 1024)};
     }
     // A small file touches few pages of its text, and Linux would clear each huge page as a whole.
-    ::madvise(*texts, job_.text_bytes * groups_, MADV_NOHUGEPAGE);
+    if (!on_gpu_) ::madvise(*texts, bytes_of_all, MADV_NOHUGEPAGE);
     const auto calls = blocks_.shared(sizeof(apps::SplitCall) * groups_);
     const auto counts =
         blocks_.on_device(sizeof(std::uint64_t) * std::size_t{job_.strings} * groups_);
@@ -123,7 +129,9 @@ class JobMemory {
     for (const auto* const each : {&calls, &counts, &bytes, &states, &next}) {
       if (!*each) return each->error();
     }
-    job_.texts = static_cast<unsigned char*>(*texts);
+    job_.texts = static_cast<unsigned char*>(*texts) + kept_bytes;
+    job_.incoming = on_gpu_ ? static_cast<unsigned char*>(*incoming) : job_.texts;
+    job_.incoming_bytes = on_gpu_ ? chunk_bytes : job_.text_bytes;
     job_.calls = static_cast<apps::SplitCall*>(*calls);
     std::fill_n(job_.calls, groups_, apps::SplitCall());
     job_.counts = static_cast<std::uint64_t*>(*counts);
@@ -135,6 +143,7 @@ class JobMemory {
 
   Runtime& runtime_;
   apps::DeviceBlocks blocks_;
+  const bool on_gpu_;
   Job job_;
   std::uint32_t groups_ = 0;
 };
@@ -176,7 +185,7 @@ Result<Counts> count(const Strings& strings, const std::vector<std::string>& fil
   if (!runtime) return runtime.error();
   const LaunchShape shape = shape_of(settings, runtime->device());
   JobMemory memory(*runtime);
-  if (Status status = memory.fill(strings, files, shape.groups, settings.chunk_bytes); !status) {
+  if (Status status = memory.fill(strings, files, shape.groups, settings); !status) {
     return status.error();
   }
   Counts counts;

@@ -1,7 +1,11 @@
 #pragma once
 // The data of a launch of wordcount: plain data that host and kernel share.
 //
-//   texts     shared memory, a text for each group, where its reads arrive
+//   incoming  shared memory, a chunk for each group, where its reads arrive
+//   texts     a text for each group: the end of the chunk before, then the chunk. On the cpu
+//   backend
+//             the chunk is `incoming` itself; on a GPU, where each load of shared memory crosses
+//             the bus, it is device memory, and the group copies the chunk
 //   counts    device memory, a row of counters for each group: one counter per string
 //   errors    shared memory, an errno for each file
 //   next      device memory: the next file that no group has taken
@@ -37,9 +41,12 @@ struct Job {
   const char* const* paths = nullptr;
   std::int32_t* errors = nullptr;
   std::uint32_t* next = nullptr;
-  unsigned char* texts = nullptr;
-  std::size_t text_bytes = 0;     // From one group's text to the next.
-  std::uint32_t chunk_bytes = 0;  // Bytes a read.
+  unsigned char* texts = nullptr;     // The first group's chunk.
+  unsigned char* incoming = nullptr;  // The same on the cpu backend.
+  std::size_t text_bytes = 0;         // From one group's text to the next.
+  std::size_t incoming_bytes = 0;     // From one group's incoming chunk to the next.
+  std::uint32_t part_bytes_min = 0;   // Of a text, for each item.
+  std::uint32_t chunk_bytes = 0;      // Bytes a read.
   std::uint32_t longest_kept = 0;
   std::uint64_t* counts = nullptr;
   std::uint64_t* bytes = nullptr;  // Bytes read, one sum for each group.

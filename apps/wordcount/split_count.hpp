@@ -18,7 +18,7 @@ inline constexpr std::int32_t number_close = 3;
 
 K2K_DEVICE inline void leave_pread(const Job& job, const GroupPlace& place, State& state,
                                    apps::SplitCall& call) {
-  call.leave(number_pread, state.fd, reinterpret_cast<std::uint64_t>(place.text + state.kept),
+  call.leave(number_pread, state.fd, reinterpret_cast<std::uint64_t>(place.incoming),
              job.chunk_bytes, state.offset);
   state.step = Step::read;
 }
@@ -57,9 +57,9 @@ K2K_DEVICE inline void advance(const Job& job, const GroupPlace& place, State& s
       if (result < 0) job.errors[state.file] = static_cast<std::int32_t>(-result);
       if (result > 0) *place.bytes += static_cast<std::uint64_t>(result);
       if (result < static_cast<std::int64_t>(job.chunk_bytes)) return leave_close(state, call);
-      const std::size_t size = state.kept + static_cast<std::size_t>(result);
-      carry(job, place, size);
-      state.kept = static_cast<std::uint32_t>(carried(size, job.longest_kept));
+      const auto got = static_cast<std::size_t>(result);
+      state.kept = static_cast<std::uint32_t>(carried(state.kept + got, job.longest_kept));
+      carry(place, got, state.kept);
       state.offset += result;
       return leave_pread(job, place, state, call);
     }
@@ -74,7 +74,7 @@ K2K_DEVICE inline void count_piece(const Job& job) {
   apps::SplitCall& call = job.calls[k2k::group_rank()];
   if (state.step == Step::read) {
     if (call.result > 0) {
-      count_text(job, place, state.kept + static_cast<std::size_t>(call.result), state.kept);
+      count_text(job, place, static_cast<std::size_t>(call.result), state.kept);
     }
     k2k::barrier();  // All items have read state and text.
   } else if (k2k::item_rank() != 0) {
