@@ -10,14 +10,16 @@
 //
 // A block is the queries of one work-group's turn: block_queries of them, fewer in the last.
 
+#include <cstddef>
 #include <cstdint>
 
+#include "apps/common/wide_copy.hpp"
 #include "base/attributes.hpp"
 #include "device/queued_signal.hpp"
 
 namespace k2k::signal_search {
 
-struct Record {
+struct alignas(apps::wide_bytes) Record {
   std::uint64_t key;
   unsigned char payload[56];
 };
@@ -68,10 +70,17 @@ K2K_HD inline const Record* find(const Job& job, std::uint64_t key) {
   return low < job.record_count && job.records[low].key == key ? &job.records[low] : nullptr;
 }
 
-// Looks up query `place` and stores its result.
+// Looks up query `place` and stores its result. By wide stores: a compiler for a GPU copies the
+// payload byte by byte, each of them across the bus.
 K2K_HD inline void look_up(const Job& job, std::uint64_t place) {
+  constexpr std::size_t wides = sizeof(Record) / sizeof(apps::Wide);
   const Record* const found = find(job, job.queries[place]);
-  job.results[place] = found == nullptr ? Record{} : *found;
+  apps::Wide held[wides] = {};
+  for (std::size_t at = 0; at < wides && found != nullptr; ++at) {
+    apps::load_wide(held[at], reinterpret_cast<const apps::Wide*>(found) + at);
+  }
+  auto* const result = reinterpret_cast<apps::Wide*>(&job.results[place]);
+  for (std::size_t at = 0; at < wides; ++at) apps::store_wide(result + at, held[at]);
 }
 
 }  // namespace k2k::signal_search
