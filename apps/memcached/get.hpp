@@ -5,6 +5,7 @@
 //   barrier 1   all know the version at the beginning
 //   barrier 2   all have searched: `found` is final
 //   barrier 2a  the element lies in the group's memory, if lanes.copy() is not null
+//   barrier 2b  all have compared the key there: `found` is none_found if it differs
 //   barrier 3   the answer is complete
 //   barrier 4   all know whether it holds
 //
@@ -79,6 +80,17 @@ K2K_HD inline void load_entry(const Lanes& lanes, const Entry& entry, Entry& cop
   }
 }
 
+// The lane's part of the comparison of the group's copy with the key.
+template <class Lanes>
+K2K_HD inline void compare_key(const Lanes& lanes, Talk& talk, const Entry& copy,
+                               const Request& request) {
+  bool same = (copy.shape & 0xffff) == request.key_bytes;
+  for (std::size_t place = lanes.rank(); place * 8 < request.key_bytes; place += lanes.size()) {
+    same = same && copy.key[place] == word_of_text(request.key, request.key_bytes, place);
+  }
+  if (!same) k2k::AtomicRef(talk.found).store(none_found);
+}
+
 // The value's words into the answer, and by lane 0 the rest of it; returns its bytes. `held`: the
 // element is the group's own copy, where nobody writes.
 template <class Lanes>
@@ -126,7 +138,9 @@ K2K_HD inline std::size_t answer_get(const Lanes& lanes, Talk& talk, const Table
       load_entry(lanes, *entry, *lanes.copy());
       lanes.barrier();  // 2a
       entry = lanes.copy();
-      if (!has_key(*entry, request.key, request.key_bytes)) {
+      compare_key(lanes, talk, *entry, request);
+      lanes.barrier();  // 2b
+      if (k2k::AtomicRef(talk.found).load() == none_found) {
         copies = false;  // Another key has the same tag, or a thread writes: compare in place.
         continue;
       }

@@ -29,7 +29,7 @@ SEEDS = (1, 2, 3)
 LIMIT_S = 120
 PSYLANG_LIMIT_S = 600
 PSYLANG_TESTS = "psylang/psylang/runtime/cuda"
-TARGETS = ("gpu_programs", "emulator_test", "k2k")
+TARGETS = ("gpu_programs", "emulator_test", "k2k", "k2k-memcached")
 # A driver that waits for a kernel for ever would make the step wait: each launch has an end.
 LIMITED = {"EMULATED_CUDA_LAUNCH_LIMIT_MS": "60000", "K2K_CONFIG": "/dev/null"}
 EXAMPLES = (
@@ -90,6 +90,15 @@ def runs(folder: Path) -> Iterator[Run]:
         "capabilities",
         [folder / "bench/gpu/device_bench_cuda", "capabilities"],
         says="emulated",
+    )
+    yield Run(
+        "k2k-memcached",
+        [
+            *(folder / "apps/memcached/k2k-memcached", "--load", "--json", "--keys", "50"),
+            *("--set-share", "0.4", "--seconds", "2"),
+        ],
+        {"K2K_BACKEND": "cuda"},
+        says='"wrong":0',
     )
     yield Run("k2k doctor", [folder / "cli/k2k", "doctor"], {"K2K_BACKEND": "cuda"})
     yield Run(
