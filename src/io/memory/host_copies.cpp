@@ -70,4 +70,25 @@ int HostCopies::from_device(std::span<std::byte> into, const std::byte* device) 
       });
 }
 
+int HostCopies::fetch(std::span<const Place> places) {
+  K2K_EXPECT(places.size() <= parts_.size());
+  int code = 0;
+  std::uint32_t begun = 0;
+  for (; begun < places.size() && code == 0; ++begun) {
+    code = queue_->copy_out(begun, places[begun].device, places[begun].bytes);
+  }
+  if (code != 0) --begun;  // The last one was refused.
+  for (std::uint32_t buffer = 0; buffer < begun; ++buffer) {
+    const int failed = wait(buffer);
+    if (code == 0) code = failed;
+  }
+  return code;
+}
+
+int HostCopies::store(std::byte* device, std::size_t bytes) {
+  K2K_EXPECT(bytes <= buffer_bytes_);
+  const int code = queue_->copy_in(0, device, bytes);
+  return code != 0 ? code : wait(0);
+}
+
 }  // namespace k2k::io

@@ -5,7 +5,8 @@
 //   to_device     host ──memcpy──▶ pinned buffer ──copy_in──▶ device
 //   from_device   host ◀──memcpy── pinned buffer ◀──copy_out── device
 //
-// Several buffers are in flight at a time.
+// Several buffers are in flight at a time. fetch() leaves the bytes in the pinned buffers: a call of
+// Linux can write them from there, without a copy by the CPU.
 //
 // Threading: one owner. A child of fork() must not destroy its parent's. The device memory must
 // outlive it.
@@ -31,6 +32,22 @@ class HostCopies {
   // arrived. On return no copy is in flight.
   [[nodiscard]] int to_device(std::byte* device, std::span<const std::byte> from);
   [[nodiscard]] int from_device(std::span<std::byte> into, const std::byte* device);
+
+  // The pinned buffers themselves, valid until the next copy.
+  [[nodiscard]] std::uint32_t buffers() const { return static_cast<std::uint32_t>(parts_.size()); }
+  [[nodiscard]] std::size_t buffer_bytes() const { return buffer_bytes_; }
+  [[nodiscard]] std::span<std::byte> buffer(std::uint32_t index) { return queue_->buffer(index); }
+  // Device memory, of at most buffer_bytes().
+  struct Place {
+    const std::byte* device = nullptr;
+    std::size_t bytes = 0;
+  };
+  // Copies place n into buffer n, all at the same time, and returns as from_device(). Expects at
+  // most buffers() places.
+  [[nodiscard]] int fetch(std::span<const Place> places);
+  // Copies the first bytes of buffer 0 to the device, and returns as to_device(). Expects at most
+  // buffer_bytes().
+  [[nodiscard]] int store(std::byte* device, std::size_t bytes);
 
  private:
   struct Part {

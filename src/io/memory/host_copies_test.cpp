@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "io/memory/separate_memory_fixture.hpp"
@@ -42,6 +43,38 @@ TEST(HostCopies, TellsTheFirstFailureAndLeavesNothingUnderWay) {
                 refused ? ENODEV : EIO);
       EXPECT_EQ(copies.from_device(host.span().first(bytes), memory.address()), 0) << at;
     }
+  }
+}
+
+TEST(HostCopies, LeavesBytesInItsBuffersAndStoresThemFromThere) {
+  SeparateMemory memory(32 * page);
+  fill(memory.inside(), 7);
+  HostCopies copies = HostCopies::create(memory, 3, 2 * page).value();
+  const HostCopies::Place places[] = {
+      {memory.address() + 3, 2 * page}, {memory.address() + 9 * page, 1}, {memory.address(), 100}};
+  ASSERT_EQ(copies.fetch(places), 0);
+  EXPECT_EQ(memory.under_way_max(), 3u);
+  for (std::uint32_t at = 0; at < 3; ++at) {
+    const auto from = memory.inside().subspan(
+        static_cast<std::size_t>(places[at].device - memory.address()), places[at].bytes);
+    EXPECT_TRUE(std::ranges::equal(copies.buffer(at).first(places[at].bytes), from)) << at;
+  }
+  ASSERT_EQ(copies.fetch({}), 0);
+  fill(copies.buffer(0), 9);
+  ASSERT_EQ(copies.store(memory.address() + 5, page), 0);
+  EXPECT_TRUE(holds_content(memory.inside().subspan(5, page), 9));
+
+  for (const bool refused : {false, true}) {
+    for (const std::uint32_t at : {0u, 1u, 2u}) {
+      // Its queue expects no copy in flight when it ends.
+      if (refused) memory.refuse_copy(memory.copies() + at, ENODEV);
+      if (!refused) memory.fail_copy(memory.copies() + at, EIO);
+      HostCopies failing = HostCopies::create(memory, 3, 2 * page).value();
+      EXPECT_EQ(failing.fetch(places), refused ? ENODEV : EIO) << at;
+    }
+    if (refused) memory.refuse_copy(memory.copies(), ENODEV);
+    if (!refused) memory.fail_copy(memory.copies(), EIO);
+    EXPECT_EQ(copies.store(memory.address(), page), refused ? ENODEV : EIO);
   }
 }
 

@@ -1,9 +1,9 @@
 #include "router/read/device_channels.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <new>
+
+#include "base/huge_pages.hpp"
 
 namespace k2k::router {
 
@@ -14,24 +14,28 @@ constexpr std::size_t bounce_kept_bytes = std::size_t{4} << 20;
 }  // namespace
 
 std::optional<std::span<std::byte>> Bounce::take(std::size_t bytes) {
-  if (bytes > memory_.size()) {
-    drop();
-    const std::size_t whole = std::max(bytes, std::size_t{page_bytes});
-    void* const made =
-        ::mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (made == MAP_FAILED) return {};
-    memory_ = {static_cast<std::byte*>(made), whole};
+  if (bytes > bytes_ || !memory_) {
+    memory_.reset();
+    bytes_ = std::max(bytes, std::size_t{page_bytes});
+    memory_.reset(static_cast<std::byte*>(allocate_in_huge_pages(page_bytes, bytes_)));
+    if (!memory_) return {};
   }
-  return memory_.first(bytes);
+  return std::span(memory_.get(), bytes);
 }
 
 void Bounce::give_back() {
-  if (memory_.size() > bounce_kept_bytes) drop();
+  if (bytes_ > bounce_kept_bytes) memory_.reset();
 }
 
-void Bounce::drop() {
-  if (!memory_.empty()) ::munmap(memory_.data(), memory_.size());
-  memory_ = {};
+io::HostCopies* DeviceChannel::copies_with(std::size_t buffers) {
+  if (buffers <= copies.buffers()) return &copies;
+  if (buffers > DevicePaths::long_copy_buffers) return nullptr;
+  if (!long_copies && paths != nullptr) {
+    Result<io::HostCopies> made = paths->make_long_copies();
+    if (made) long_copies = std::move(made).value();
+    paths = nullptr;  // Also if they cannot be pinned: trying takes long.
+  }
+  return long_copies ? &*long_copies : nullptr;
 }
 
 Result<std::unique_ptr<DeviceChannel>> DeviceChannel::create(const DevicePaths& paths,
@@ -45,7 +49,8 @@ Result<std::unique_ptr<DeviceChannel>> DeviceChannel::create(const DevicePaths& 
   return std::unique_ptr<DeviceChannel>(new DeviceChannel{.cached = std::move(cached).value(),
                                                           .direct = std::move(direct).value(),
                                                           .copies = std::move(copies).value(),
-                                                          .planner = planner_of(model)});
+                                                          .planner = planner_of(model),
+                                                          .paths = &paths});
 }
 
 DeviceChannels::DeviceChannels(const DevicePaths& paths, const Model& model, std::uint32_t kept)
@@ -87,6 +92,7 @@ Status DeviceChannels::make_all() {
   while (free_.size() < kept_) {
     Result<std::unique_ptr<DeviceChannel>> channel = DeviceChannel::create(paths_, model_);
     if (!channel) return channel.error();
+    channel.value()->paths = nullptr;
     free_.push_back(std::move(channel).value());
   }
   all_made_ = true;

@@ -13,6 +13,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -28,11 +29,11 @@
 
 namespace k2k::router {
 
-// Host memory for transfers that must be one call of Linux; kept if it is short.
+// Host memory for transfers that must be one call of Linux and have no room in pinned buffers; in
+// huge pages if it is long, and kept if it is short.
 class Bounce {
  public:
   Bounce() = default;
-  ~Bounce() { drop(); }
   Bounce(const Bounce&) = delete;
   Bounce& operator=(const Bounce&) = delete;
 
@@ -41,19 +42,24 @@ class Bounce {
   void give_back();
 
  private:
-  void drop();
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
 
-  std::span<std::byte> memory_;
+  std::unique_ptr<std::byte, Free> memory_;
+  std::size_t bytes_ = 0;
 };
 
 // The numbers of a reader of a device's memory beside ReaderConfig.
 struct DeviceChannelsConfig {
   DevicePathsConfig paths{};
-  // Channels that stay when their requests have ended: each pins buffers + 5 times buffer_bytes.
-  // 1 to 256. Requests without a free channel make one.
+  // Channels that stay when their requests have ended: each pins buffers + 5 times buffer_bytes,
+  // and 16 times more with its first write of more than two buffers. 1 to 256. Requests without a
+  // free channel make one.
   std::uint32_t channels_kept = 4;
   // All of them are made at once and no more: further requests wait for a free channel. For devices
-  // that pin no memory while a kernel runs that waits for its requests.
+  // that pin no memory while a kernel runs that waits for its requests. Their writes of more than
+  // two buffers are copied once more.
   bool channels_fixed = false;
 };
 
@@ -61,11 +67,15 @@ struct DeviceChannel {
   // Expects a model that costs_of() takes. Errors: DevicePaths' engines'.
   static Result<std::unique_ptr<DeviceChannel>> create(const DevicePaths& paths,
                                                        const Model& model);
+  // With as many pinned buffers; null: there are not so many, and no more can be pinned.
+  io::HostCopies* copies_with(std::size_t buffers);
 
   std::unique_ptr<io::Engine> cached;
   std::unique_ptr<io::Engine> direct;
   io::HostCopies copies;
   Planner planner;
+  const DevicePaths* paths = nullptr;           // Null: no more are pinned.
+  std::optional<io::HostCopies> long_copies{};  // Made when first needed.
   Bounce bounce{};
   DeviceExecution execution{part_pages + 1};
   std::vector<std::uint8_t> residency = std::vector<std::uint8_t>(part_pages + 1);

@@ -89,6 +89,10 @@ Result<io::HostCopies> DevicePaths::make_copies() const {
   return io::HostCopies::create(*memory_, copy_buffers, config_.buffer_bytes);
 }
 
+Result<io::HostCopies> DevicePaths::make_long_copies() const {
+  return io::HostCopies::create(*memory_, long_copy_buffers, config_.buffer_bytes);
+}
+
 void DevicePaths::closing(int descriptor) const {
   if (driver_) driver_->closing(descriptor);
 }

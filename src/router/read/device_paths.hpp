@@ -39,6 +39,9 @@ struct DevicePathsConfig {
 
 class DevicePaths {
  public:
+  // Pinned buffers of make_long_copies().
+  static constexpr std::uint32_t long_copy_buffers = 16;
+
   // ENODEV, ENOENT, ...: the library that `direct` asks for is not there, as
   // io::GpuFileDriver::open() says; `automatic` takes staging instead.
   static Result<DevicePaths> create(io::DeviceMemory& memory, const DevicePathsConfig& config);
@@ -51,6 +54,8 @@ class DevicePaths {
   [[nodiscard]] Result<std::unique_ptr<io::Engine>> make_cached() const;
   [[nodiscard]] Result<std::unique_ptr<io::Engine>> make_direct() const;
   [[nodiscard]] Result<io::HostCopies> make_copies() const;
+  // Copies with more pinned buffers: room for a long write.
+  [[nodiscard]] Result<io::HostCopies> make_long_copies() const;
 
   // A twin that direct transfers were made by is about to be closed.
   void closing(int descriptor) const;

@@ -1,7 +1,9 @@
 #include "router/read/device_port.hpp"
 
+#include <limits.h>
 #include <sys/uio.h>
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -37,13 +39,55 @@ ssize_t scatter(const WholeCall& call, std::span<const iovec> pieces, ssize_t mo
   return moved;
 }
 
-ssize_t through_host(const WholeCall& call, DeviceChannel& channel) {
+// The pieces of a call, as much of them as Linux moves.
+std::vector<iovec> limited_pieces(const WholeCall& call) {
   std::vector<iovec> pieces(call.pieces.begin(), call.pieces.end());
-  std::size_t bytes = 0;
-  std::size_t room = io::transfer_bytes_max;  // Linux moves no more.
+  std::size_t room = io::transfer_bytes_max;
+  for (iovec& piece : pieces) {
+    piece.iov_len = std::min(piece.iov_len, room);
+    room -= piece.iov_len;
+  }
+  return pieces;
+}
+
+// A write from pinned buffers: the device copies all of its bytes into them, then one call of Linux
+// writes them. No value: there is no room for it.
+std::optional<ssize_t> write_pinned(const WholeCall& call, std::span<const iovec> pieces,
+                                    DeviceChannel& channel) {
+  const std::size_t part_max = channel.copies.buffer_bytes();
+  std::size_t buffers = 0;
   for (std::size_t at = 0; at < pieces.size(); ++at) {
-    pieces[at].iov_len = std::min(pieces[at].iov_len, room);
-    room -= pieces[at].iov_len;
+    if (call.is_device[at]) buffers += (pieces[at].iov_len + part_max - 1) / part_max;
+  }
+  if (pieces.size() + buffers > IOV_MAX) return {};
+  io::HostCopies* const copies = channel.copies_with(buffers);
+  if (copies == nullptr) return {};
+  std::vector<io::HostCopies::Place> places;
+  std::vector<iovec> parts;
+  for (std::size_t at = 0; at < pieces.size(); ++at) {
+    if (!call.is_device[at]) {
+      parts.push_back(pieces[at]);
+      continue;
+    }
+    for (std::size_t begun = 0; begun < pieces[at].iov_len;) {
+      const std::size_t bytes = std::min(part_max, pieces[at].iov_len - begun);
+      const auto buffer = static_cast<std::uint32_t>(places.size());
+      parts.push_back({copies->buffer(buffer).data(), bytes});
+      places.push_back({device_of(call, at) + begun, bytes});
+      begun += bytes;
+    }
+  }
+  const int code = copies->fetch(places);
+  return code != 0 ? -code : call_kernel(call, parts);
+}
+
+ssize_t through_host(const WholeCall& call, DeviceChannel& channel) {
+  std::vector<iovec> pieces = limited_pieces(call);
+  if (call.write) {
+    if (const auto written = write_pinned(call, pieces, channel)) return *written;
+  }
+  std::size_t bytes = 0;
+  for (std::size_t at = 0; at < pieces.size(); ++at) {
     if (call.is_device[at]) bytes += pieces[at].iov_len;
   }
   const std::optional<std::span<std::byte>> host = channel.bounce.take(bytes);
@@ -153,6 +197,11 @@ ssize_t DevicePort::Use::to_device(const FileRequest& request,
                                    std::span<const std::byte> bytes) const {
   const int code = channel_->copies.to_device(request.memory, bytes);
   return code != 0 ? -code : static_cast<ssize_t>(bytes.size());
+}
+
+ssize_t DevicePort::Use::from_pinned(const FileRequest& request, std::size_t bytes) const {
+  const int code = channel_->copies.store(request.memory, bytes);
+  return code != 0 ? -code : static_cast<ssize_t>(bytes);
 }
 
 }  // namespace k2k::router

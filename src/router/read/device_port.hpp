@@ -6,8 +6,9 @@
 //   a write, a whole call, a read at once      one call of Linux, through memory of the host
 //
 // An address that the device refuses is EFAULT, a lack of pinned or host memory ENOMEM, as the
-// kernel would say. A write takes as much host memory as it is long, for as long as it takes,
-// because it must be one call; so ReaderConfig::exclusive changes nothing here (decision 0031).
+// kernel would say. A write needs as much host memory as it is long, because it must be one call;
+// so ReaderConfig::exclusive changes nothing here (decision 0031). Up to 16 pinned buffers Linux
+// writes from these; a longer write, or one of many pieces, is copied once more (decision 0095).
 //
 // Each request has a channel from its begin, because a read of cached pages already needs pinned
 // buffers. In a child of fork() requests are answered with EFAULT: the device is the parent's.
@@ -107,6 +108,10 @@ class DevicePort {
                                    const io::DirectFile& direct) const;
     template <class Read>
     ssize_t read_through_host(const FileRequest& request, Read read) {
+      if (request.bytes <= channel_->copies.buffer_bytes()) {
+        const ssize_t count = read(channel_->copies.buffer(0).data());
+        return count <= 0 ? count : from_pinned(request, static_cast<std::size_t>(count));
+      }
       const auto host = channel_->bounce.take(request.bytes);
       if (!host) return -EAGAIN;
       const ssize_t count = read(host->data());
@@ -114,6 +119,8 @@ class DevicePort {
     }
     [[nodiscard]] ssize_t to_device(const FileRequest& request,
                                     std::span<const std::byte> bytes) const;
+    // The first bytes of the first pinned buffer.
+    [[nodiscard]] ssize_t from_pinned(const FileRequest& request, std::size_t bytes) const;
 
     DeviceChannels& channels_;
     std::unique_ptr<DeviceChannel> channel_;

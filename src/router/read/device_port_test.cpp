@@ -201,6 +201,62 @@ TEST_F(DevicePortTest, writes_any_length_by_one_call) {
   EXPECT_EQ(write->stats().writes, 9u);
 }
 
+TEST_F(DevicePortTest, writes_from_pinned_buffers_where_they_have_room) {
+  constexpr std::size_t buffer = 16 * page;
+  DataFile file(4096);
+  io::fill(memory_->inside(), 3);
+  memory_->set_looks_max(0);
+  const auto expect_write = [&](FileReader& by, std::size_t bytes) {
+    ASSERT_EQ(by.pwrite(file.descriptor(), memory_->address() + 7, bytes, 1001),
+              static_cast<ssize_t>(bytes));
+    std::vector<std::byte> seen(bytes);
+    ASSERT_EQ(::pread(file.descriptor(), seen.data(), bytes, 1001), static_cast<ssize_t>(bytes));
+    ASSERT_EQ(std::memcmp(seen.data(), memory_->inside().data() + 7, bytes), 0);
+  };
+  // Copies through other memory of the host have two under way.
+  const auto write = reader();
+  expect_write(*write, 2 * buffer);
+  expect_write(*write, 16 * buffer + 1);
+  EXPECT_EQ(memory_->under_way_max(), 2u);
+  DeviceChannelsConfig fixed = channels();
+  fixed.channels_fixed = true;
+  expect_write(*FileReader::create(memory_, config(), fixed).value(), 16 * buffer);
+  EXPECT_EQ(memory_->under_way_max(), 2u) << "it pins no more than at its start";
+  memory_->refuse_queues(ENOMEM);
+  expect_write(*write, 16 * buffer);
+  EXPECT_EQ(memory_->under_way_max(), 2u) << "no more can be pinned";
+  memory_->refuse_queues(0);
+  expect_write(*reader(), 16 * buffer);
+  EXPECT_EQ(memory_->under_way_max(), 16u);
+}
+
+TEST_F(DevicePortTest, writes_vectors_of_any_length_by_one_call) {
+  DataFile file(4096);
+  const auto write = reader();
+  io::fill(memory_->inside(), 3);
+  // More pieces than buffers; then the longest vector of Linux, whose pieces leave no room for
+  // buffers.
+  for (const std::size_t count : {std::size_t{20}, std::size_t{IOV_MAX}}) {
+    std::vector<iovec> pieces;
+    for (std::size_t at = 0; at < count; ++at) {
+      pieces.push_back({memory_->address() + at * page, at % 3 == 0 ? 0 : 2 * page});
+    }
+    const std::unique_ptr<bool[]> is_device(new bool[count]);
+    std::fill_n(is_device.get(), count, true);
+    const auto bytes = static_cast<ssize_t>((count - (count + 2) / 3) * 2 * page);
+    ASSERT_EQ(write->whole({file.descriptor(), pieces, {is_device.get(), count}, true, 0}), bytes);
+    std::vector<std::byte> seen(2 * page);
+    std::size_t offset = 0;
+    for (std::size_t at = 0; at < count; ++at) {
+      if (at % 3 == 0) continue;
+      ASSERT_EQ(::pread(file.descriptor(), seen.data(), 2 * page, static_cast<off_t>(offset)),
+                ssize_t{2 * page});
+      ASSERT_EQ(std::memcmp(seen.data(), memory_->inside().data() + at * page, 2 * page), 0) << at;
+      offset += 2 * page;
+    }
+  }
+}
+
 TEST_F(DevicePortTest, writes_nothing_if_a_copy_from_the_device_fails) {
   DataFile file(1 << 20);
   const auto write = reader();
