@@ -267,6 +267,8 @@ int fail(const Error& error) {
 }
 
 int run(const Options& options) {
+  // Without udev's database cuFile takes no file, unless it is told so.
+  ::setenv("CUFILE_EXPERIMENTAL_FS", "1", 0);
   const auto driver = CudaDriver::start();
   if (!driver) return fail(driver.error());
   auto file = FileData::make(options.folder, options.mib_of_file * mib, content_of_file);

@@ -201,14 +201,16 @@ class Ways final : public FileWays {
   }
   Way cufile_way(io::Direction direction) {
     if (!cufile_) return {.name = "cufile", .flags = O_DIRECT, .missing = cufile_missing_};
-    const auto run = [this, direction](const Pass& pass) {
-      return each_block(pass, "cuFile's transfer", [&](std::size_t offset) {
+    const auto run = [this, direction](const Pass& pass) -> Status {
+      Status status = each_block(pass, "cuFile's transfer", [&](std::size_t offset) {
         return cufile_->transfer({.file = pass.descriptor,
                                   .offset = offset,
                                   .memory = device_ + offset,
                                   .bytes = pass.block,
                                   .direction = direction});
       });
+      if (status || cufile_->refusal().empty()) return status;
+      return Error{status.error().code, status.error().message + "; " + cufile_->refusal()};
     };
     return {.name = "cufile", .flags = O_DIRECT, .run = run, .closing = [this](int descriptor) {
               cufile_->closing(descriptor);

@@ -18,13 +18,14 @@ EngineChoice by_kernel(const char* name, const DeviceMemory& memory, const char*
 }
 
 EngineChoice by_vendor(GpuFileKind kind, const DeviceMemory& memory,
-                       const VendorLibraries& libraries) {
+                       const VendorLibraries& libraries, const std::string& proc) {
   const bool cufile = kind == GpuFileKind::cufile;
   const std::string name = engine_name_of(kind);
   if (memory.kernel_reaches()) return {name, false, "for memory of a GPU alone; take uring"};
   const auto driver = GpuFileDriver::open({.kind = kind,
                                            .library = cufile ? libraries.cufile : libraries.hipfile,
-                                           .cuda_library = libraries.cuda});
+                                           .cuda_library = libraries.cuda,
+                                           .proc = proc});
   if (!driver) return {name, false, driver.error().message};
   const std::string note = driver.value()->note();
   return {name, true, note.empty() ? "by the vendor's library and driver" : note};
@@ -47,14 +48,15 @@ EngineChoice stored(DeviceMemory& memory) {
 
 }  // namespace
 
-std::vector<EngineChoice> engines_for(DeviceMemory& memory, const VendorLibraries& libraries) {
+std::vector<EngineChoice> engines_for(DeviceMemory& memory, const VendorLibraries& libraries,
+                                      const std::string& proc) {
   return {by_kernel("buffered", memory, "pread, by the caller", make_buffered(few)),
           by_kernel("uring", memory, "io_uring, one system call a batch", make_uring(few)),
           by_kernel("pool", memory, "pread, by threads", make_pool(few, few)),
           staged(memory),
           stored(memory),
-          by_vendor(GpuFileKind::cufile, memory, libraries),
-          by_vendor(GpuFileKind::hipfile, memory, libraries)};
+          by_vendor(GpuFileKind::cufile, memory, libraries, proc),
+          by_vendor(GpuFileKind::hipfile, memory, libraries, proc)};
 }
 
 }  // namespace k2k::io

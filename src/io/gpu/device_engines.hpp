@@ -64,6 +64,7 @@ struct VendorLibraries {
 
 // Every engine, and whether it can transfer file data to this memory here. Opens and closes each
 // engine, which takes as long as the vendors' libraries take.
-std::vector<EngineChoice> engines_for(DeviceMemory& memory, const VendorLibraries& libraries = {});
+std::vector<EngineChoice> engines_for(DeviceMemory& memory, const VendorLibraries& libraries = {},
+                                      const std::string& proc = "/proc");
 
 }  // namespace k2k::io

@@ -15,10 +15,10 @@ namespace {
 const VendorLibraries nobodys{"libcuda-not-there.so", "libcufile-not-there.so",
                               "libhipfile-not-there.so"};
 
-std::map<std::string, EngineChoice> choices(DeviceMemory& memory,
-                                            const VendorLibraries& libraries) {
+std::map<std::string, EngineChoice> choices(DeviceMemory& memory, const VendorLibraries& libraries,
+                                            const std::string& proc = "/proc") {
   std::map<std::string, EngineChoice> all;
-  for (const EngineChoice& each : engines_for(memory, libraries)) {
+  for (const EngineChoice& each : engines_for(memory, libraries, proc)) {
     EXPECT_FALSE(each.says.empty()) << each.name;
     all[each.name] = each;
   }
@@ -56,7 +56,9 @@ TEST(EnginesFor, OtherMemoryNamesTheReasonAgainstEachEngine) {
 TEST(EnginesFor, VendorsLibrariesAreListedIfTheyOpen) {
   SeparateMemory memory(page);
   const std::string library = vendor_library();
-  const auto all = choices(memory, {library, library, library});
+  const OwnFiles proc;
+  static_cast<void>(open_file(proc.path("modules"), O_WRONLY | O_CREAT));
+  const auto all = choices(memory, {library, library, library}, proc.path(""));
   EXPECT_TRUE(all.at("cufile").there);
   EXPECT_TRUE(says(all.at("hipfile"), "by the vendor's library and driver"));
   EXPECT_EQ(vendor_control().opened, 0);

@@ -113,6 +113,10 @@ class Driver final : public GpuFileDriver {
 
   [[nodiscard]] const char* name() const override { return engine_name_of(kind_); }
   [[nodiscard]] std::string note() const override { return note_; }
+  [[nodiscard]] std::string refusal() const override {
+    const std::lock_guard lock(mutex_);
+    return refusal_;
+  }
 
  private:
   [[nodiscard]] Error failed(const Answer& answer) const {
@@ -140,7 +144,10 @@ class Driver final : public GpuFileDriver {
       gpu_file::Description description{};
       description.descriptor = identity.descriptor;
       const Answer answer = calls_.register_file(&file.handle, &description);
-      if (answer.code != 0) return gpu_file::errno_of(answer.code);
+      if (answer.code != 0) {
+        refusal_ = gpu_file::why_not_registered(kind_, answer);
+        return gpu_file::errno_of_registration(answer.code);
+      }
       files_.push_back(file);
       found = files_.end() - 1;
     }
@@ -184,8 +191,9 @@ class Driver final : public GpuFileDriver {
                                 : calls_.write(handle, range.base, bytes, offset, within);
       if (moved >= 0) return moved;
       if (moved < -1) return -gpu_file::errno_of(static_cast<int>(-moved));
-      const int code = errno == 0 ? EIO : errno;
-      if (code != EINTR) return -code;
+      // Some versions leave their own code in errno.
+      const int code = errno > gpu_file::codes_begin ? gpu_file::errno_of(errno) : errno;
+      if (code != EINTR) return code == 0 ? -EIO : -code;
     }
   }
 
@@ -193,10 +201,11 @@ class Driver final : public GpuFileDriver {
   const Calls calls_;
   const std::string note_;
   const pid_t creator_;
-  std::mutex mutex_;  // Guards the registrations and the refusal. Held while registering.
+  mutable std::mutex mutex_;  // Guards the registrations and the refusal. Held while registering.
   std::vector<Registered> files_;
   std::vector<Range> ranges_;
   std::uint64_t uses_ = 0;
+  std::string refusal_;
 };
 
 }  // namespace
@@ -221,6 +230,12 @@ Result<std::shared_ptr<GpuFileDriver>> GpuFileDriver::open(const GpuFileConfig& 
   if (config.kind == GpuFileKind::cufile) {
     const Result<cuda::Calls> cuda = cuda::Calls::load(config.cuda_library);
     if (!cuda) return Error{ENODEV, "cuFile is not opened: " + cuda.error().message};
+    const std::string modules = config.proc + "/modules";
+    if (::access(modules.c_str(), R_OK) != 0) {
+      return Error{ENODEV, fmt::format("cuFile is not opened: it would wait for ever without {}; "
+                                       "take staging",
+                                       modules)};
+    }
   }
   const Answer answer = calls.value().open();
   if (answer.code != 0 && answer.code != gpu_file::already_open) {

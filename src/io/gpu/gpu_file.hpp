@@ -8,8 +8,9 @@
 // Both have the same interface except for the names (hipFile mirrors cuFile, codes from 5000 on),
 // so this code serves both. The declarations: gpu_file_calls.hpp.
 //
-// libcufile 1.20 spins for ever in cuFileDriverOpen() without libcuda.so.1 (1.14 answers 5033). So
-// CUDA's driver is started first, and without a device the library is not opened.
+// libcufile 1.20 spins for ever in cuFileDriverOpen() where there is no /proc/modules (gVisor,
+// Linux without modules): there it is not opened. Neither is it without a device: CUDA's driver is
+// started first.
 //
 // UNVERIFIED ON HARDWARE: run against a library of the tests; of NVIDIA's cuFile, only the look-up
 // of its symbols and its refusal without a GPU were run. hipFile's library was never loaded.
@@ -34,7 +35,7 @@ struct GpuFileConfig {
   GpuFileKind kind = GpuFileKind::cufile;
   std::string library{};                      // Empty: libcufile.so.0, libhipfile.so.0.
   std::string cuda_library = "libcuda.so.1";  // Must start before cuFile's. Unused for hipFile.
-  std::string proc = "/proc";                 // nvidia-fs has its files there.
+  std::string proc = "/proc";  // nvidia-fs has its files there, and cuFile reads its modules.
 };
 
 // The remark of GpuFileDriver::note(), without the library, whose start may take long or for ever.
@@ -65,6 +66,8 @@ class GpuFileDriver {
   [[nodiscard]] virtual const char* name() const = 0;  // "cufile", "hipfile"
   // A remark on the mode of operation, one line; or empty.
   [[nodiscard]] virtual std::string note() const = 0;
+  // Why the library did not register the last file that it refused, one line; or empty.
+  [[nodiscard]] virtual std::string refusal() const = 0;
 };
 
 // Each thread calls `enter_thread` first: cuFile requires that the GPU's context is current

@@ -65,6 +65,16 @@ const Meaning& meaning_of(int code) {
   return found != meanings.end() ? *found : other;
 }
 
+// cuFile 1.20 answers so when it finds no attributes of the file's disk: it asks udev, whose
+// database is not in every container and virtual machine.
+bool is_unknown_disk(int code) { return code == handle_not_registered || code == internal_error; }
+
+std::string sentence(GpuFileKind kind, const Answer& answer, const char* text) {
+  const std::string device =
+      answer.code == device_error ? fmt::format(", its own {}", answer.device) : "";
+  return fmt::format("{} says {}{}: {}", name_of(kind), answer.code, device, text);
+}
+
 }  // namespace
 
 Result<Calls> Calls::load(GpuFileKind kind, const std::string& library) {
@@ -100,10 +110,17 @@ const char* name_of(GpuFileKind kind) { return kind == GpuFileKind::cufile ? "cu
 int errno_of(int code) { return code == 0 ? 0 : meaning_of(code).code; }
 
 std::string why(GpuFileKind kind, const Answer& answer) {
-  const std::string device =
-      answer.code == device_error ? fmt::format(", its own {}", answer.device) : "";
-  return fmt::format("{} says {}{}: {}", name_of(kind), answer.code, device,
-                     meaning_of(answer.code).text);
+  return sentence(kind, answer, meaning_of(answer.code).text);
+}
+
+int errno_of_registration(int code) { return is_unknown_disk(code) ? EOPNOTSUPP : errno_of(code); }
+
+std::string why_not_registered(GpuFileKind kind, const Answer& answer) {
+  if (!is_unknown_disk(answer.code)) return why(kind, answer);
+  return sentence(kind, answer,
+                  "it does not register this file, often because it finds no attributes of the "
+                  "file's disk: run udev, or mount /run/udev into the container; cufile.log has "
+                  "the details. CUFILE_EXPERIMENTAL_FS=1 lets it take the file all the same");
 }
 
 }  // namespace k2k::io::gpu_file

@@ -31,6 +31,7 @@ struct Description {
 
 using Handle = void*;
 
+inline constexpr int codes_begin = 5000;  // All are greater.
 inline constexpr int not_initialized = 5001;
 inline constexpr int platform_not_supported = 5007;
 inline constexpr int io_not_supported = 5008;
@@ -50,6 +51,7 @@ inline constexpr int already_open = 5026;
 inline constexpr int handle_not_registered = 5027;
 inline constexpr int handle_already_registered = 5028;
 inline constexpr int device_not_found = 5029;
+inline constexpr int internal_error = 5030;
 inline constexpr int no_new_descriptor = 5031;
 inline constexpr int setup_error = 5033;
 inline constexpr int io_disabled = 5034;
@@ -83,5 +85,8 @@ const char* name_of(GpuFileKind kind);  // "cuFile", "hipFile"
 // The errno for a code, and a sentence with the remedy.
 int errno_of(int code);
 std::string why(GpuFileKind kind, const Answer& answer);
+// The same of an answer to the registration of a file, where some codes mean something else.
+int errno_of_registration(int code);
+std::string why_not_registered(GpuFileKind kind, const Answer& answer);
 
 }  // namespace k2k::io::gpu_file

@@ -15,8 +15,15 @@
 namespace k2k::io {
 namespace {
 
+// A /proc with the modules that cuFile reads, and without nvidia-fs.
+std::string proc_folder() {
+  static const OwnFiles files;
+  static_cast<void>(open_file(files.path("modules"), O_WRONLY | O_CREAT));
+  return files.path("");
+}
+
 GpuFileConfig config_of(GpuFileKind kind) {
-  return {kind, vendor_library(), vendor_library(), "/proc-that-is-not-there"};
+  return {kind, vendor_library(), vendor_library(), proc_folder()};
 }
 
 class GpuFileTest : public testing::TestWithParam<GpuFileKind> {
@@ -152,8 +159,15 @@ TEST_P(GpuFileTest, TransfersFailWithTheirErrno) {
   EXPECT_EQ(driver_->transfer(closed), -EBADF);
   EXPECT_EQ(driver_->transfer(read(~std::uint64_t{0}, page)), -EINVAL);
 
+  EXPECT_EQ(driver_->refusal(), "");
   vendor_.fail("HandleRegister", gpu_file::io_not_supported);
   EXPECT_EQ(driver_->transfer(read(0, page)), -EOPNOTSUPP);
+  EXPECT_NE(driver_->refusal().find("says 5008: it refuses this file"), std::string::npos);
+  vendor_.fail("HandleRegister", gpu_file::handle_not_registered);
+  EXPECT_EQ(driver_->transfer(read(0, page)), -EOPNOTSUPP) << "the file's, not the descriptor's";
+  EXPECT_NE(driver_->refusal().find("says 5027: it does not register this file"),
+            std::string::npos);
+  EXPECT_NE(driver_->refusal().find("mount /run/udev"), std::string::npos);
 
   vendor_.fail("Read", EIO);
   EXPECT_EQ(driver_->transfer(read(0, page)), -EIO);
@@ -163,6 +177,10 @@ TEST_P(GpuFileTest, TransfersFailWithTheirErrno) {
   EXPECT_EQ(driver_->transfer(read(0, page)), -EIO);
   vendor_.fail("Read", gpu_file::pointer_invalid);
   EXPECT_EQ(driver_->transfer(read(0, page)), -EFAULT);
+  vendor_.fail("Read", vendor::by_errno + gpu_file::pointer_invalid);
+  EXPECT_EQ(driver_->transfer(read(0, page)), -EFAULT) << "its code in errno";
+  vendor_.fail("Read", gpu_file::handle_not_registered);
+  EXPECT_EQ(driver_->transfer(read(0, page)), -EBADF);
 }
 
 TEST_P(GpuFileTest, TheEndOfTheFileShortensAResult) {
@@ -209,6 +227,10 @@ TEST(GpuFileOpen, GivesTheReasonOfARefusal) {
   config.cuda_library = "libcuda-that-is-not-there.so.1";
   refused(config, ENODEV, "cuFile is not opened: CUDA memory: libcuda-that-is-not-there.so.1");
 
+  config = config_of(GpuFileKind::cufile);
+  config.proc = "/proc-that-is-not-there";
+  refused(config, ENODEV, "without /proc-that-is-not-there/modules; take staging");
+
   vendor::Control& vendor = vendor_control();
   config = config_of(GpuFileKind::cufile);
   vendor.fail("DriverOpen", gpu_file::not_initialized);
@@ -228,6 +250,7 @@ TEST(GpuFileOpen, ReportsThatItMayCopyThroughTheHost) {
             std::string::npos);
   std::filesystem::create_directories(files.path("driver/nvidia-fs"));
   static_cast<void>(open_file(files.path("driver/nvidia-fs/devcount"), O_WRONLY | O_CREAT));
+  static_cast<void>(open_file(files.path("modules"), O_WRONLY | O_CREAT));
   config.proc = files.path("");
   EXPECT_EQ(GpuFileDriver::open(config).value()->note(), "");
   EXPECT_EQ(GpuFileDriver::open(config_of(GpuFileKind::hipfile)).value()->note(), "");
@@ -240,6 +263,9 @@ TEST(GpuFileErrors, EveryCodeHasAnErrnoAndASentence) {
     const std::string why = gpu_file::why(GpuFileKind::hipfile, {code, 0});
     EXPECT_EQ(why.find("hipFile says " + std::to_string(code)), 0u);
     EXPECT_GT(why.size(), 25u) << why;
+    EXPECT_GT(gpu_file::errno_of_registration(code), 0);
+    EXPECT_EQ(gpu_file::why_not_registered(GpuFileKind::hipfile, {code, 0}) == why,
+              code != gpu_file::handle_not_registered && code != gpu_file::internal_error);
   }
   for (int code = gpu_file::pointer_invalid; code <= gpu_file::invalid_mapping_range; ++code) {
     EXPECT_EQ(gpu_file::errno_of(code), EFAULT);

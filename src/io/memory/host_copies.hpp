@@ -5,8 +5,8 @@
 //   to_device     host ──memcpy──▶ pinned buffer ──copy_in──▶ device
 //   from_device   host ◀──memcpy── pinned buffer ◀──copy_out── device
 //
-// Several buffers are in flight at a time. fetch() leaves the bytes in the pinned buffers: a call of
-// Linux can write them from there, without a copy by the CPU.
+// Several buffers are in flight at a time. fetch() leaves the bytes in the pinned buffers: a call
+// of Linux can write them from there, without a copy by the CPU.
 //
 // Threading: one owner. A child of fork() must not destroy its parent's. The device memory must
 // outlive it.

@@ -25,6 +25,7 @@ class DevicePathsTest : public testing::Test {
     DevicePathsConfig made{.direct = path, .buffers = 4, .buffer_bytes = 65536};
     made.libraries = {io::vendor_library(), io::vendor_library(), io::vendor_library()};
     made.proc = files_.path("proc");
+    std::filesystem::create_directories(made.proc + "/modules");  // It must be there.
     if (nvidia_fs) std::filesystem::create_directories(made.proc + "/driver/nvidia-fs/devcount");
     return made;
   }

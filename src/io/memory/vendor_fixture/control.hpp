@@ -7,6 +7,9 @@
 
 namespace k2k::io::vendor {
 
+// Of Read: -1, and the rest of the code in errno.
+inline constexpr int by_errno = 10'000;
+
 struct Control {
   // The function of that name returns `code` from its call number `after`, from 0 on.
   char failing[64] = "";

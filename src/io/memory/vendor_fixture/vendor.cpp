@@ -248,6 +248,10 @@ K2K_BOTH(ssize_t, Read, (void* handle, void* base, std::size_t bytes, off_t offs
   k2k_vendor.last_base = base;
   k2k_vendor.last_offset = within;
   if (const int code = told("Read"); code != 0) {
+    if (code > k2k::io::vendor::by_errno) {
+      errno = code - k2k::io::vendor::by_errno;
+      return -1;
+    }
     if (code < 5000) errno = code;  // 4999 leaves errno unchanged.
     if (code == 4999) errno = 0;
     return code < 5000 ? -1 : -code;
