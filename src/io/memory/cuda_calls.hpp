@@ -53,6 +53,7 @@ inline constexpr unsigned event_disable_timing = 2;
   entry(stream_create, "cuStreamCreate", Handle*, unsigned)                         \
   entry(stream_destroy, "cuStreamDestroy_v2", Handle)                               \
   entry(stream_synchronize, "cuStreamSynchronize", Handle)                          \
+  entry(stream_query, "cuStreamQuery", Handle)                                      \
   entry(event_create, "cuEventCreate", Handle*, unsigned)                           \
   entry(event_destroy, "cuEventDestroy_v2", Handle)                                 \
   entry(event_record, "cuEventRecord", Handle, Handle)                              \

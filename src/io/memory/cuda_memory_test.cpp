@@ -17,6 +17,7 @@ class CudaMemoryTest : public testing::Test {
  protected:
   void TearDown() override {
     vendor_.failing[0] = '\0';
+    vendor_.recorded = 0;
     EXPECT_EQ(vendor_.contexts, 0);
     EXPECT_EQ(vendor_.pushed, 0);
     EXPECT_EQ(vendor_.streams, 0);
@@ -81,22 +82,86 @@ TEST_F(CudaMemoryTest, ErrorsOfCopiesAreTheirErrno) {
 
   ASSERT_EQ(queue->copy_in(1, device.data(), page), 0);
   EXPECT_FALSE(queue->look(1).done);
-  vendor_.fail("cuEventQuery", 999);
-  CopyQueue::Look look;
-  while (!look.done) look = queue->look(1);
-  EXPECT_EQ(look.code, EIO);
+  vendor_.fail("cuCtxPushCurrent_v2", 999);
+  vendor_.context_for_queries = true;
+  EXPECT_EQ(queue->look(1).code, EIO) << "neither without a context nor with one";
+  vendor_.context_for_queries = false;
 }
 
-TEST_F(CudaMemoryTest, ACopyWithoutAnEventIsWaitedFor) {
+// The first answers of a copy are that it is in flight.
+CopyQueue::Look looked(CopyQueue& queue, std::uint32_t buffer) {
+  EXPECT_FALSE(queue.look(buffer).done);
+  CopyQueue::Look look;
+  while (!look.done) look = queue.look(buffer);
+  return look;
+}
+
+TEST_F(CudaMemoryTest, ACopyAloneIsFourCallsOfTheDriver) {
   const Pages device(page);
   const auto memory = made();
-  const auto queue = memory->make_queue(1, page).value();
+  const auto queue = memory->make_queue(2, page).value();
+  const int pushes = vendor_.pushes;
+  const int queries = vendor_.queries;
+  for (std::uint32_t at = 0; at < 2; ++at) {
+    fill(queue->buffer(at), at);
+    ASSERT_EQ(queue->copy_in(at, device.data(), page), 0);
+    EXPECT_EQ(looked(*queue, at).code, 0);
+    EXPECT_TRUE(holds_content(device.span(), at));
+  }
+  EXPECT_EQ(vendor_.pushes, pushes + 2);
+  EXPECT_EQ(vendor_.queries, queries + 2 * 4) << "three times: in flight";
+  EXPECT_EQ(vendor_.recorded, 0);
+}
+
+TEST_F(CudaMemoryTest, ACopyThatIsFollowedHasAnEvent) {
+  const Pages device(3 * page);
+  const auto memory = made();
+  const auto queue = memory->make_queue(3, page).value();
+  for (std::uint32_t at = 0; at < 3; ++at) {
+    fill(queue->buffer(at), at);
+    ASSERT_EQ(queue->copy_in(at, device.data() + at * page, page), 0);
+  }
+  EXPECT_EQ(vendor_.recorded, 2);
+  EXPECT_EQ(looked(*queue, 0).code, 0);
+  EXPECT_TRUE(holds_content(device.span().first(page), 0));
+  EXPECT_FALSE(holds_content(device.span().subspan(page, page), 1)) << "its event is the first's";
+  EXPECT_EQ(looked(*queue, 2).code, 0);
+  EXPECT_TRUE(holds_content(device.span().subspan(2 * page, page), 2));
+  EXPECT_EQ(looked(*queue, 1).code, 0);
+  // A buffer is used again, first as the last one.
+  ASSERT_EQ(queue->copy_out(0, device.data() + page, page), 0);
+  ASSERT_EQ(queue->copy_out(1, device.data(), page), 0);
+  EXPECT_EQ(vendor_.recorded, 3);
+  EXPECT_EQ(looked(*queue, 0).code, 0);
+  EXPECT_TRUE(holds_content(queue->buffer(0), 1));
+  EXPECT_EQ(looked(*queue, 1).code, 0);
+  EXPECT_TRUE(holds_content(queue->buffer(1), 0));
+}
+
+TEST_F(CudaMemoryTest, AQueryIsMadeWithAContextWhereItNeedsOne) {
+  const Pages device(2 * page);
+  const auto memory = made();
+  const auto queue = memory->make_queue(2, page).value();
+  vendor_.context_for_queries = true;
+  for (std::uint32_t at = 0; at < 2; ++at) {
+    ASSERT_EQ(queue->copy_in(at, device.data() + at * page, page), 0);
+  }
+  EXPECT_EQ(looked(*queue, 0).code, 0) << "of an event";
+  EXPECT_EQ(looked(*queue, 1).code, 0) << "of the stream";
+  vendor_.context_for_queries = false;
+}
+
+TEST_F(CudaMemoryTest, ACopyThatCannotBeToldFromTheOneBeforeIsRefused) {
+  const Pages device(2 * page);
+  const auto memory = made();
+  const auto queue = memory->make_queue(2, page).value();
   fill(queue->buffer(0), 5);
+  ASSERT_EQ(queue->copy_in(0, device.data(), page), 0);
   vendor_.fail("cuEventRecord", 999);
-  const int before = vendor_.synchronized;
-  EXPECT_EQ(queue->copy_in(0, device.data(), page), EIO);
-  EXPECT_EQ(vendor_.synchronized, before + 1);
-  EXPECT_TRUE(holds_content(device.span(), 5));
+  EXPECT_EQ(queue->copy_in(1, device.data() + page, page), EIO);
+  EXPECT_EQ(looked(*queue, 0).code, 0);
+  EXPECT_TRUE(holds_content(device.span().first(page), 5));
+  EXPECT_EQ(device.span()[page], std::byte{0});
 }
 
 TEST_F(CudaMemoryTest, GivesTheReasonOfARefusal) {

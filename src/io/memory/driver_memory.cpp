@@ -73,6 +73,8 @@ class Context {
 };
 
 class DriverQueue final : public CopyQueue {
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+
  public:
   DriverQueue(std::shared_ptr<const Context> context, std::uint32_t buffers,
               std::size_t buffer_bytes)
@@ -117,9 +119,10 @@ class DriverQueue final : public CopyQueue {
   }
 
   Look look(std::uint32_t index) override {
-    const Current current(calls(), context_->handle());
-    const Code code = calls().event_query(events_[index]);
+    const Code code = is_last(index) ? ended(calls().stream_query, stream_)
+                                     : ended(calls().event_query, events_[index]);
     if (code == cuda::not_ready) return {};
+    if (is_last(index)) last_ = none;
     return {true, cuda::errno_of(code)};
   }
 
@@ -132,22 +135,37 @@ class DriverQueue final : public CopyQueue {
                                                    calls().vendor, what, calls().words(code))};
   }
 
+  // No other copy was begun since.
+  [[nodiscard]] bool is_last(std::uint32_t index) const { return last_ == index; }
+
+  // A query needs no current context, as far as is known; if it fails, it is made with one.
+  Code ended(Code (*query)(Handle), Handle handle) const {
+    const Code code = query(handle);
+    if (code == cuda::success || code == cuda::not_ready) return code;
+    const Current current(calls(), context_->handle());
+    return current.code() == cuda::success ? query(handle) : code;
+  }
+
   template <class Copy>
   int begin(std::uint32_t index, Copy copy) {
     const Current current(calls(), context_->handle());
     if (current.code() != cuda::success) return cuda::errno_of(current.code());
+    if (last_ != none) {
+      // Without its event, the copy before would only be known to have ended with this one.
+      const Code code = calls().event_record(events_[last_], stream_);
+      if (code != cuda::success) return cuda::errno_of(code);
+    }
     if (const Code code = copy(); code != cuda::success) return cuda::errno_of(code);
-    const Code code = calls().event_record(events_[index], stream_);
-    if (code == cuda::success) return 0;
-    calls().stream_synchronize(stream_);  // It uses the buffer for an unknown time.
-    return cuda::errno_of(code);
+    last_ = index;
+    return 0;
   }
 
   std::shared_ptr<const Context> context_;
   std::size_t buffer_bytes_;
   void* pinned_ = nullptr;
   Handle stream_ = nullptr;
-  std::vector<Handle> events_;
+  std::vector<Handle> events_;  // One a buffer.
+  std::uint32_t last_ = none;   // The buffer of the last copy, if it is in flight.
 };
 
 class DriverMemory final : public DeviceMemory {

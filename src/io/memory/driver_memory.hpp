@@ -3,6 +3,10 @@
 // stream for each queue, an event for each buffer. The common part of CUDA's and HIP's memory;
 // other code uses those.
 //
+// The last copy of a stream has ended when the stream has, so it needs no event: that is recorded
+// only when another copy follows. A copy alone, as a short read makes, is four calls: a push and a
+// pop of the context, the copy, and a query, which is repeated until the copy has ended.
+//
 // No call waits for the device. Calls query the state, which also lets a device make progress while
 // its kernels wait for this host.
 //

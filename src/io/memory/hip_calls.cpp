@@ -103,6 +103,7 @@ std::string find_all(void* library, Calls& calls, Own& ours) {
   find(library, "hipStreamCreateWithFlags", calls.stream_create, missing);
   find(library, "hipStreamDestroy", calls.stream_destroy, missing);
   find(library, "hipStreamSynchronize", calls.stream_synchronize, missing);
+  find(library, "hipStreamQuery", calls.stream_query, missing);
   find(library, "hipEventCreateWithFlags", calls.event_create, missing);
   find(library, "hipEventDestroy", calls.event_destroy, missing);
   find(library, "hipEventRecord", calls.event_record, missing);

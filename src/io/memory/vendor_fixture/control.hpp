@@ -17,8 +17,12 @@ struct Control {
   int after = 0;
 
   int devices = 1;
-  std::atomic<int> contexts = 0;  // Retained and not released; so are the counts below.
+  bool context_for_queries = false;  // Queries of streams and events fail without one.
+  std::atomic<int> contexts = 0;     // Retained and not released; so are the counts below.
   std::atomic<int> pushed = 0;
+  std::atomic<int> pushes = 0;  // Ever; so are the three below.
+  std::atomic<int> queries = 0;
+  std::atomic<int> recorded = 0;
   std::atomic<int> current_set = 0;
   std::atomic<int> streams = 0;
   std::atomic<int> events = 0;

@@ -22,6 +22,7 @@ int cuMemcpyDtoHAsync_v2(void*, unsigned long long, std::size_t, void*);
 int cuStreamCreate(void**, unsigned);
 int cuStreamDestroy_v2(void*);
 int cuStreamSynchronize(void*);
+int cuStreamQuery(void*);
 int cuEventCreate(void**, unsigned);
 int cuEventDestroy_v2(void*);
 int cuEventRecord(void*, void*);
@@ -68,6 +69,7 @@ K2K_VENDOR(hipStreamCreateWithFlags, void** stream, unsigned flags) {
 }
 K2K_VENDOR(hipStreamDestroy, void* stream) { return cuStreamDestroy_v2(stream); }
 K2K_VENDOR(hipStreamSynchronize, void* stream) { return cuStreamSynchronize(stream); }
+K2K_VENDOR(hipStreamQuery, void* stream) { return current != 0 ? 101 : cuStreamQuery(stream); }
 K2K_VENDOR(hipEventCreateWithFlags, void** event, unsigned flags) {
   return current != 0 ? 101 : cuEventCreate(event, flags);
 }

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <functional>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "io/gpu/gpu_file_calls.hpp"
@@ -28,6 +29,7 @@ constexpr int looks = 3;
 
 struct Stream {
   std::vector<std::function<void()>> queued;
+  int looks_left = 0;
 };
 
 struct Event {
@@ -45,6 +47,12 @@ void run(Stream& stream, std::size_t up_to) {
     if (stream.queued[at]) stream.queued[at]();
     stream.queued[at] = nullptr;
   }
+}
+
+void enqueue(void* stream, std::function<void()> copy) {
+  auto& all = *static_cast<Stream*>(stream);
+  all.queued.push_back(std::move(copy));
+  all.looks_left = looks;
 }
 
 }  // namespace
@@ -112,6 +120,7 @@ K2K_VENDOR(cuDevicePrimaryCtxRelease_v2, int) {
 K2K_VENDOR(cuCtxPushCurrent_v2, void*) {
   K2K_TOLD("cuCtxPushCurrent_v2");
   ++k2k_vendor.pushed;
+  ++k2k_vendor.pushes;
   return 0;
 }
 K2K_VENDOR(cuCtxPopCurrent_v2, void**) {
@@ -139,8 +148,7 @@ K2K_VENDOR(cuMemcpyHtoDAsync_v2, unsigned long long to, const void* from, std::s
   const auto* const device = reinterpret_cast<const void*>(to);
   std::byte* const target = inside(device, bytes);
   if (target == nullptr) return invalid_value;
-  static_cast<Stream*>(stream)->queued.emplace_back(
-      [=] { copy(target, static_cast<const std::byte*>(from), bytes, device); });
+  enqueue(stream, [=] { copy(target, static_cast<const std::byte*>(from), bytes, device); });
   return 0;
 }
 K2K_VENDOR(cuMemcpyDtoHAsync_v2, void* to, unsigned long long from, std::size_t bytes,
@@ -149,8 +157,7 @@ K2K_VENDOR(cuMemcpyDtoHAsync_v2, void* to, unsigned long long from, std::size_t 
   const auto* const device = reinterpret_cast<const void*>(from);
   const std::byte* const source = inside(device, bytes);
   if (source == nullptr) return invalid_value;
-  static_cast<Stream*>(stream)->queued.emplace_back(
-      [=] { copy(static_cast<std::byte*>(to), source, bytes, device); });
+  enqueue(stream, [=] { copy(static_cast<std::byte*>(to), source, bytes, device); });
   return 0;
 }
 K2K_VENDOR(cuStreamCreate, void** stream, unsigned) {
@@ -170,6 +177,15 @@ K2K_VENDOR(cuStreamSynchronize, void* stream) {
   ++k2k_vendor.synchronized;
   return 0;
 }
+K2K_VENDOR(cuStreamQuery, void* stream) {
+  ++k2k_vendor.queries;
+  if (k2k_vendor.context_for_queries && k2k_vendor.pushed == 0) return 201;
+  auto& asked = *static_cast<Stream*>(stream);
+  if (asked.looks_left-- > 0) return not_ready;
+  K2K_TOLD("cuStreamQuery");
+  run(asked, asked.queued.size());
+  return 0;
+}
 K2K_VENDOR(cuEventCreate, void** event, unsigned) {
   K2K_TOLD("cuEventCreate");
   *event = new Event;
@@ -185,9 +201,12 @@ K2K_VENDOR(cuEventRecord, void* event, void* stream) {
   K2K_TOLD("cuEventRecord");
   auto* const of = static_cast<Stream*>(stream);
   *static_cast<Event*>(event) = {of, of->queued.size(), looks};
+  ++k2k_vendor.recorded;
   return 0;
 }
 K2K_VENDOR(cuEventQuery, void* event) {
+  ++k2k_vendor.queries;
+  if (k2k_vendor.context_for_queries && k2k_vendor.pushed == 0) return 201;
   auto& asked = *static_cast<Event*>(event);
   if (asked.looks_left-- > 0) return not_ready;
   K2K_TOLD("cuEventQuery");
