@@ -36,6 +36,7 @@ class Staging final : public Engine {
           std::unique_ptr<Engine> files)
       : capabilities_{"staging", true, config.outstanding, true, config.buffer_bytes},
         buffer_bytes_(config.buffer_bytes),
+        split_from_bytes_(config.split_from_bytes),
         queue_(std::move(queue)),
         files_(std::move(files)),
         buffers_(config.buffers),
@@ -303,8 +304,7 @@ class Staging final : public Engine {
     const std::uint32_t number = free_buffers_.back();
     free_buffers_.pop_back();
     const std::uint64_t offset = job.transfer.offset + job.begun;
-    const std::size_t bytes =
-        std::min(job.transfer.bytes - job.begun, buffer_bytes_ - offset % buffer_bytes_);
+    const std::size_t bytes = next_part_bytes(job, offset);
     buffers_[number] = {State::filling, issuing_, none, offset, bytes, 0};
     job.begun += bytes;
     (job.first == none ? job.first : buffers_[job.last].next) = number;
@@ -316,6 +316,16 @@ class Staging final : public Engine {
       fill_from_device(job, number);
     }
     return true;
+  }
+
+  [[nodiscard]] std::size_t next_part_bytes(const Job& job, std::uint64_t offset) const {
+    const std::size_t left = job.transfer.bytes - job.begun;
+    const std::size_t bytes = std::min(left, buffer_bytes_ - offset % buffer_bytes_);
+    const bool split = job.is_read() && bytes == left && split_from_bytes_ > 0 &&
+                       bytes >= split_from_bytes_ && bytes >= 2 * page_bytes;
+    if (!split) return bytes;
+    const std::uint64_t end = (offset + bytes / 4 * 3) / page_bytes * page_bytes;
+    return end > offset ? end - offset : bytes;
   }
 
   void fill_from_device(Job& job, std::uint32_t number) {
@@ -373,6 +383,7 @@ class Staging final : public Engine {
 
   Capabilities capabilities_;
   std::size_t buffer_bytes_;
+  std::size_t split_from_bytes_;
   std::unique_ptr<CopyQueue> queue_;
   std::unique_ptr<Engine> files_;  // Ends before the buffers that it writes to.
   std::vector<Buffer> buffers_;

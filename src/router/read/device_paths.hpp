@@ -66,7 +66,8 @@ class DevicePaths {
   Status open_driver();
   Status open_driver(io::GpuFileKind kind);
   [[nodiscard]] Result<std::unique_ptr<io::Engine>> staged(
-      Result<std::unique_ptr<io::Engine>> files, std::uint32_t buffers) const;
+      Result<std::unique_ptr<io::Engine>> files, std::uint32_t buffers,
+      std::size_t split_from) const;
 
   io::DeviceMemory* memory_;
   DevicePathsConfig config_;
