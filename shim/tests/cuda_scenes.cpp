@@ -185,7 +185,9 @@ void copies_that_fail() {
   say("pread", pread(file, device, 100, 0));
   k2k_vendor.fail("cuMemcpyDtoHAsync_v2", 700);
   say("not written", pwrite(file, device, 100, 0));
-  k2k_vendor.fail("cuEventQuery", 999);
+  // The query after the copy, without a context and with one.
+  k2k_vendor.context_for_queries = true;
+  k2k_vendor.fail("cuCtxPushCurrent_v2", 999, 1);
   say("not written", pwrite(file, device, 100, 0));
   give_back(device);
 }
