@@ -47,6 +47,7 @@ GPU_FILE_NUMBERS = {
     "handle_not_registered": "HANDLE_NOT_REGISTERED",
     "handle_already_registered": "HANDLE_ALREADY_REGISTERED",
     "device_not_found": "DEVICE_NOT_FOUND",
+    "internal_error": "INTERNAL_ERROR",
     "no_new_descriptor": "GETNEWFD_FAILED",
     "setup_error": "NVFS_SETUP_ERROR",
     "io_disabled": "IO_DISABLED",

@@ -192,7 +192,7 @@ class Driver final : public GpuFileDriver {
       if (moved >= 0) return moved;
       if (moved < -1) return -gpu_file::errno_of(static_cast<int>(-moved));
       // Some versions leave their own code in errno.
-      const int code = errno > gpu_file::codes_begin ? gpu_file::errno_of(errno) : errno;
+      const int code = errno >= gpu_file::not_initialized ? gpu_file::errno_of(errno) : errno;
       if (code != EINTR) return code == 0 ? -EIO : -code;
     }
   }

@@ -31,8 +31,7 @@ struct Description {
 
 using Handle = void*;
 
-inline constexpr int codes_begin = 5000;  // All are greater.
-inline constexpr int not_initialized = 5001;
+inline constexpr int not_initialized = 5001;  // The first code.
 inline constexpr int platform_not_supported = 5007;
 inline constexpr int io_not_supported = 5008;
 inline constexpr int device_not_supported = 5009;
