@@ -30,6 +30,17 @@ constexpr std::size_t buffer_bytes_max = std::size_t{64} << 20;
 constexpr std::uint32_t none = ~std::uint32_t{0};
 constexpr std::size_t polled_at_once = 64;
 
+// The length of a part that begins at `offset`, with `left` bytes to the transfer's end.
+std::size_t length_of_part(std::uint64_t offset, std::size_t left, std::size_t buffer_bytes,
+                           std::size_t split_from) {
+  const std::size_t bytes = std::min(left, buffer_bytes - offset % buffer_bytes);
+  const bool split =
+      split_from > 0 && bytes == left && bytes >= split_from && bytes >= 2 * page_bytes;
+  if (!split) return bytes;
+  const std::uint64_t end = (offset + bytes / 4 * 3) / page_bytes * page_bytes;
+  return end > offset ? end - offset : bytes;
+}
+
 class Staging final : public Engine {
  public:
   Staging(const StagingConfig& config, std::unique_ptr<CopyQueue> queue,
@@ -304,7 +315,8 @@ class Staging final : public Engine {
     const std::uint32_t number = free_buffers_.back();
     free_buffers_.pop_back();
     const std::uint64_t offset = job.transfer.offset + job.begun;
-    const std::size_t bytes = next_part_bytes(job, offset);
+    const std::size_t bytes = length_of_part(offset, job.transfer.bytes - job.begun, buffer_bytes_,
+                                             job.is_read() ? split_from_bytes_ : 0);
     buffers_[number] = {State::filling, issuing_, none, offset, bytes, 0};
     job.begun += bytes;
     (job.first == none ? job.first : buffers_[job.last].next) = number;
@@ -316,16 +328,6 @@ class Staging final : public Engine {
       fill_from_device(job, number);
     }
     return true;
-  }
-
-  [[nodiscard]] std::size_t next_part_bytes(const Job& job, std::uint64_t offset) const {
-    const std::size_t left = job.transfer.bytes - job.begun;
-    const std::size_t bytes = std::min(left, buffer_bytes_ - offset % buffer_bytes_);
-    const bool split = job.is_read() && bytes == left && split_from_bytes_ > 0 &&
-                       bytes >= split_from_bytes_ && bytes >= 2 * page_bytes;
-    if (!split) return bytes;
-    const std::uint64_t end = (offset + bytes / 4 * 3) / page_bytes * page_bytes;
-    return end > offset ? end - offset : bytes;
   }
 
   void fill_from_device(Job& job, std::uint32_t number) {

@@ -5,6 +5,7 @@
 
 #include "router/read/device_port.hpp"
 
+#include <limits.h>
 #include <sys/wait.h>
 
 #include <cerrno>
