@@ -26,8 +26,8 @@ Status DevicePaths::open_driver(io::GpuFileKind kind) {
                                  .library = cufile ? names.cufile : names.hipfile,
                                  .cuda_library = names.cuda,
                                  .proc = config_.proc};
-  // In compatibility mode it stages as we do, and we know how long ours takes. Its start may never
-  // end then: cuFile 1.20 spins where it finds no GPU behind the driver.
+  // In compatibility mode it stages as we do, and we know how long ours takes; its start, which
+  // takes a second or more, would be for nothing.
   if (config_.direct == DirectPath::automatic && !io::note_of(wanted).empty()) return {};
   Result<std::shared_ptr<io::GpuFileDriver>> driver = io::GpuFileDriver::open(wanted);
   if (!driver) return driver.error();
