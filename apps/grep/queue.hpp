@@ -49,9 +49,16 @@ K2K_DEVICE inline void heed_host(const Job& job) {
   protocol::device_store(&job.queue->stop, std::uint32_t{1});
 }
 
+// Lets others run if another worker holds the lock.
+K2K_DEVICE inline bool try_lock(Queue& queue) {
+  if (protocol::device_compare_exchange(&queue.lock, std::uint32_t{0}, std::uint32_t{1})) {
+    return true;
+  }
+  k2k::yield();
+  return false;
+}
 K2K_DEVICE inline void lock(Queue& queue) {
-  while (!protocol::device_compare_exchange(&queue.lock, std::uint32_t{0}, std::uint32_t{1})) {
-    k2k::yield();
+  while (!try_lock(queue)) {
   }
 }
 K2K_DEVICE inline void unlock(Queue& queue) {
@@ -79,8 +86,11 @@ K2K_DEVICE inline bool push(const Job& job, const char* path, std::size_t bytes,
 
 K2K_DEVICE inline TaskKind pop(const Job& job, char* path, std::size_t& bytes) {
   Queue& queue = *job.queue;
-  if (protocol::device_load(&queue.used) == 0) return TaskKind::none;
-  lock(queue);
+  // Hundreds of idle workers see one name. Those that do not get it must not pass through the lock:
+  // the worker that pushes the next name would wait for all of them.
+  do {
+    if (protocol::device_load(&queue.used) == 0) return TaskKind::none;
+  } while (!try_lock(queue));
   TaskEnd end;
   const std::uint32_t used = queue.used;
   if (used != 0) {
