@@ -34,10 +34,6 @@ struct StagingConfig {
   std::uint32_t buffers = 8;               // Pinned; the limit of parts read or copied at a time. 1
                                            // to 256.
   std::size_t buffer_bytes = 1024 * 1024;  // A multiple of 4096, up to 64 MiB.
-  // A read's last part of at least that length is divided: the device copies three quarters of it
-  // while the last quarter is read, which is divided likewise. 0: never. For files in the page
-  // cache: the copy from there takes about four times as long as the device's.
-  std::size_t split_from_bytes = 0;
 };
 
 // `files` moves data between files and the buffers, and must accept at least as many transfers as

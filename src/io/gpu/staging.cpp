@@ -30,24 +30,12 @@ constexpr std::size_t buffer_bytes_max = std::size_t{64} << 20;
 constexpr std::uint32_t none = ~std::uint32_t{0};
 constexpr std::size_t polled_at_once = 64;
 
-// The length of a part that begins at `offset`, with `left` bytes to the transfer's end.
-std::size_t length_of_part(std::uint64_t offset, std::size_t left, std::size_t buffer_bytes,
-                           std::size_t split_from) {
-  const std::size_t bytes = std::min(left, buffer_bytes - offset % buffer_bytes);
-  const bool split =
-      split_from > 0 && bytes == left && bytes >= split_from && bytes >= 2 * page_bytes;
-  if (!split) return bytes;
-  const std::uint64_t end = (offset + bytes / 4 * 3) / page_bytes * page_bytes;
-  return end > offset ? end - offset : bytes;
-}
-
 class Staging final : public Engine {
  public:
   Staging(const StagingConfig& config, std::unique_ptr<CopyQueue> queue,
           std::unique_ptr<Engine> files)
       : capabilities_{"staging", true, config.outstanding, true, config.buffer_bytes},
         buffer_bytes_(config.buffer_bytes),
-        split_from_bytes_(config.split_from_bytes),
         queue_(std::move(queue)),
         files_(std::move(files)),
         buffers_(config.buffers),
@@ -315,8 +303,8 @@ class Staging final : public Engine {
     const std::uint32_t number = free_buffers_.back();
     free_buffers_.pop_back();
     const std::uint64_t offset = job.transfer.offset + job.begun;
-    const std::size_t bytes = length_of_part(offset, job.transfer.bytes - job.begun, buffer_bytes_,
-                                             job.is_read() ? split_from_bytes_ : 0);
+    const std::size_t bytes =
+        std::min(job.transfer.bytes - job.begun, buffer_bytes_ - offset % buffer_bytes_);
     buffers_[number] = {State::filling, issuing_, none, offset, bytes, 0};
     job.begun += bytes;
     (job.first == none ? job.first : buffers_[job.last].next) = number;
@@ -385,7 +373,6 @@ class Staging final : public Engine {
 
   Capabilities capabilities_;
   std::size_t buffer_bytes_;
-  std::size_t split_from_bytes_;
   std::unique_ptr<CopyQueue> queue_;
   std::unique_ptr<Engine> files_;  // Ends before the buffers that it writes to.
   std::vector<Buffer> buffers_;

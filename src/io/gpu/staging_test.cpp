@@ -120,31 +120,6 @@ TEST_P(StagingTest, PartsEndAtMultiplesOfABuffer) {
   EXPECT_EQ(memory_.copies(), 4u);
 }
 
-TEST_P(StagingTest, ALongLastPartIsDivided) {
-  StagingConfig config{room, buffers, 16 * page};
-  config.split_from_bytes = 4 * page;
-  engine_ = make_staging(memory_, GetParam().make(buffers).value(), config).value();
-  const auto copies_of = [&](const Transfer& transfer) {
-    const std::uint32_t before = memory_.copies();
-    EXPECT_EQ(result_of(transfer), static_cast<std::int64_t>(transfer.bytes));
-    if (transfer.direction == Direction::read) {
-      const auto at = static_cast<std::size_t>(transfer.memory - memory_.address());
-      EXPECT_TRUE(holds_content(memory_.inside().subspan(at, transfer.bytes), transfer.offset));
-    }
-    return memory_.copies() - before;
-  };
-  EXPECT_EQ(copies_of(read(0, 7, 4 * page - 1)), 1u);
-  EXPECT_EQ(copies_of(read(0, 7, 4 * page)), 2u);   // 3 pages and 1.
-  EXPECT_EQ(copies_of(read(0, 7, 16 * page)), 3u);  // 12, 3 and 1.
-  EXPECT_EQ(copies_of(read(0, 7, 40 * page)), 4u);  // 16, 16, 6 and 2.
-  EXPECT_EQ(copies_of(read(5, 7, 40 * page + 1)), 4u);
-  config.split_from_bytes = 1;
-  engine_ = make_staging(memory_, GetParam().make(buffers).value(), config).value();
-  EXPECT_EQ(copies_of(read(5, 7, 3)), 1u);
-  EXPECT_EQ(copies_of(read(page - 1, 7, 2 * page)), 2u) << "at a page's end";
-  EXPECT_EQ(copies_of(write(0, 0, 16 * page)), 1u) << "of reads alone";
-}
-
 TEST_P(StagingTest, ReadsPastThePageCache) {
   const Opened direct = open_file(path_, O_RDONLY | O_DIRECT);
   if (direct.number() < 0) GTEST_SKIP() << "no O_DIRECT here";
@@ -374,9 +349,8 @@ TEST_P(StagingTest, AnyFaultLeavesAPrefix) {
   for (std::uint32_t seed = 0; seed < 30; ++seed) {
     std::mt19937 random(seed);
     const auto below = [&](std::size_t most) { return random() % most; };
-    StagingConfig config{places, 1 + static_cast<std::uint32_t>(below(buffers)),
-                         (1 + below(5)) * page};
-    config.split_from_bytes = seed % 2 * 2 * page;
+    const StagingConfig config{places, 1 + static_cast<std::uint32_t>(below(buffers)),
+                               (1 + below(5)) * page};
     SeparateMemory memory(places * place_bytes, seed);
     engine_ = make_staging(memory, GetParam().make(buffers).value(), config).value();
     std::ranges::fill(memory.inside(), untouched);

@@ -13,8 +13,6 @@ namespace {
 constexpr std::uint32_t cached_buffers = 3;  // One is read while the device copies the others.
 constexpr std::uint32_t copy_buffers = 2;
 constexpr std::uint32_t outstanding = 64;
-// A further copy takes about 3 us of this thread, and a device copies 100 KB meanwhile.
-constexpr std::size_t split_from_bytes = std::size_t{256} << 10;
 constexpr std::uint32_t vendor_threads = 4;
 
 }  // namespace
@@ -71,21 +69,20 @@ Result<DevicePaths> DevicePaths::create(io::DeviceMemory& memory, const DevicePa
 }
 
 Result<std::unique_ptr<io::Engine>> DevicePaths::staged(Result<std::unique_ptr<io::Engine>> files,
-                                                        std::uint32_t buffers,
-                                                        std::size_t split_from) const {
+                                                        std::uint32_t buffers) const {
   if (!files) return files;
   return io::make_staging(*memory_, std::move(files).value(),
-                          {outstanding, buffers, config_.buffer_bytes, split_from});
+                          {outstanding, buffers, config_.buffer_bytes});
 }
 
 Result<std::unique_ptr<io::Engine>> DevicePaths::make_cached() const {
   if (memory_->can_map()) return io::make_bar(*memory_, outstanding);
-  return staged(io::make_buffered(cached_buffers), cached_buffers, split_from_bytes);
+  return staged(io::make_buffered(cached_buffers), cached_buffers);
 }
 
 Result<std::unique_ptr<io::Engine>> DevicePaths::make_direct() const {
   if (driver_) return io::make_gpu_file(driver_, outstanding, vendor_threads, enter_thread_);
-  return staged(io::make_direct(config_.buffers), config_.buffers, 0);
+  return staged(io::make_direct(config_.buffers), config_.buffers);
 }
 
 Result<io::HostCopies> DevicePaths::make_copies() const {

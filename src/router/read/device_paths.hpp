@@ -66,8 +66,7 @@ class DevicePaths {
   Status open_driver();
   Status open_driver(io::GpuFileKind kind);
   [[nodiscard]] Result<std::unique_ptr<io::Engine>> staged(
-      Result<std::unique_ptr<io::Engine>> files, std::uint32_t buffers,
-      std::size_t split_from) const;
+      Result<std::unique_ptr<io::Engine>> files, std::uint32_t buffers) const;
 
   io::DeviceMemory* memory_;
   DevicePathsConfig config_;
