@@ -128,6 +128,7 @@ def numba_cuda() -> Any:
 @part
 def numba(folder: Path) -> Iterator[Result]:
     import numpy as np
+
     cuda = numba_cuda()
 
     import k2k.device as k2k_device
@@ -162,6 +163,7 @@ def numba(folder: Path) -> Iterator[Result]:
 def numba_streams(folder: Path) -> Iterator[Result]:
     """A kernel waits in read(2) of a pipe until one on another stream writes to it."""
     import numpy as np
+
     cuda = numba_cuda()
 
     import k2k.device as k2k_device
@@ -205,6 +207,7 @@ def numba_streams(folder: Path) -> Iterator[Result]:
 def numba_many(folder: Path) -> Iterator[Result]:
     """Every thread reads its part of a file into registered memory."""
     import numpy as np
+
     cuda = numba_cuda()
 
     import k2k
