@@ -310,11 +310,29 @@ def _interference(records: list[Record]) -> list[str]:
 def _python(records: list[Record]) -> list[str]:
     outcome = {True: "passed", False: "**failed**", None: "skipped"}
     parts = [record for record in records if "part" in record and "ok" in record]
-    rows = [
-        [record["part"], outcome[record["ok"]], _plain(str(record.get("error", "–")))]
-        for record in parts
-    ]
+    rows = [[record["part"], outcome[record["ok"]], _facts_of(record)] for record in parts]
     return [_titled("Python on the GPU", ["part", "outcome", ""], rows)] if rows else []
+
+
+def _facts_of(record: Record) -> str:
+    """The error of a part, or its figures in words."""
+    if "error" in record:
+        return _plain(str(record["error"]))
+    facts = [
+        f"{key.replace('_', ' ')}: {_text(value)}"
+        for key, value in record.items()
+        if key not in {"part", "ok"} and not isinstance(value, (dict, list))
+    ]
+    return ", ".join(facts) or "–"
+
+
+def _bus(records: list[Record]) -> list[str]:
+    rows = [
+        [record["access"], f"{record['lanes']:,}", _text(record["us"]), _text(record["m_per_s"])]
+        for record in records
+    ]
+    heading = ["access", "lanes", "µs each", "million a second"]
+    return [_titled("A kernel's accesses to the host's memory", heading, rows)]
 
 
 def _psylang(records: list[Record]) -> list[str]:
@@ -337,6 +355,7 @@ def _psylang(records: list[Record]) -> list[str]:
 
 # The files of a record that make tables, in the order of the page.
 TABLES: dict[str, Callable[[list[Record]], list[str]]] = {
+    "bus": _bus,
     "roundtrip": _fields(
         "A call's round trip",
         {"p50_us": "median, µs", "p99_us": "99th percentile, µs", "waves": "waves"},
@@ -363,6 +382,16 @@ TABLES: dict[str, Callable[[list[Record]], list[str]]] = {
         },
     ),
     "grep": _grep,
+    "memcached": _fields(
+        "memcached in a kernel, with a load of its own",
+        {
+            "requests_per_s": "requests a second",
+            "p50_us": "median, µs",
+            "p99_us": "99th percentile, µs",
+            "lost": "lost",
+            "wrong": "wrong",
+        },
+    ),
     "calibrate": _calibrated,
     "file_into_device": _files,
     "file_by_cufile": _files,

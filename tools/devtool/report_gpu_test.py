@@ -76,6 +76,10 @@ def test_the_figures_of_the_steps_stand_in_their_tables(tmp_path: Path) -> None:
     record_in(
         tmp_path,
         "2026-11-26-h100",
+        bus=[{"access": "load", "lanes": 4224, "us": 4.5, "m_per_s": 895.5}],
+        memcached=[
+            {"requests_per_s": 60000.5, "p50_us": 62.5, "p99_us": 77.5, "lost": 0, "wrong": 0}
+        ],
         roundtrip=[{"waves": 8448, "p50_us": 3.25, "p99_us": 7.5}],
         grep=[{"granularity": "work-item", "run": {"seconds": 0.25, "files": 8217, "matches": 9}}],
         calibrate=[
@@ -97,7 +101,9 @@ def test_the_figures_of_the_steps_stand_in_their_tables(tmp_path: Path) -> None:
     )
     text = page(tmp_path)
     for row in (
+        "| load | 4,224 | 4.5 | 895.5 |",
         "| median, µs | 3.25 |",
+        "| 99th percentile, µs | 77.5 |",
         "| work-item | 250 | 8,217 | 9 |",
         "| page cache, GB/s | 11.5 |",
         "| page cache | block | k2k | pinned | direct | k2k / pinned |",
@@ -166,6 +172,8 @@ def test_python_and_psylang_have_tables(tmp_path: Path) -> None:
         "run",
         python=[
             {"part": "numba", "ok": True},
+            {"part": "rates", "ok": True, "way": "read_into", "gigabytes_per_second": 7.25},
+            {"part": "rates", "ok": True, "stats": {"reads": 1}},
             {"part": "cupy", "ok": None, "error": "not installed"},
             {"part": "torch", "ok": False, "error": "ValueError: odd"},
         ],
@@ -174,6 +182,8 @@ def test_python_and_psylang_have_tables(tmp_path: Path) -> None:
     text = page(tmp_path)
     for row in (
         "| numba | passed | – |",
+        "| rates | passed | way: read_into, gigabytes per second: 7.25 |",
+        "| rates | passed | – |",
         "| cupy | skipped | not installed |",
         "| torch | **failed** | ValueError: odd |",
         "beside 16 threads of the CPU",
