@@ -8,7 +8,7 @@
 // The settings `files.*` come from K2K_* variables and the configuration file, when the first range
 // of a kind is registered.
 //
-// UNVERIFIED ON HARDWARE.
+// Verified on an NVIDIA H200 (docs/results/gpu.md); unverified with HIP.
 //
 // Threading: any thread. Not while a kernel runs that waits for its requests, because the first
 // range of a kind pins host memory.

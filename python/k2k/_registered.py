@@ -15,7 +15,7 @@ def register_memory(address: int, nbytes: int, kind: str = "cuda") -> None:
     address, nbytes: a whole allocation, or a part of one: of cudaMalloc, of
         torch.Tensor.data_ptr(), of cupy.ndarray.data.ptr. Memory that the CPU can address needs no
         registration.
-    kind: "cuda" or "hip": memory of the first device. Unverified on hardware.
+    kind: "cuda" or "hip": memory of the first device. "hip" is unverified on hardware.
 
     ValueError: another kind, no bytes, or an invalid address.
     OSError: EEXIST: it overlaps registered memory; ENOSPC: 256 ranges are registered; ENODEV: no

@@ -12,8 +12,9 @@
 // Linux without modules): there it is not opened. Neither is it without a device: CUDA's driver is
 // started first.
 //
-// UNVERIFIED ON HARDWARE: run against a library of the tests; NVIDIA's cuFile 1.20 was run by hand
-// beside the emulated driver, in compatibility mode. hipFile's library was never loaded.
+// Run against a library of the tests; NVIDIA's cuFile 1.20 also on an H200, in compatibility mode
+// (docs/results/gpu.md). UNVERIFIED ON HARDWARE: with nvidia-fs. hipFile's library was never
+// loaded.
 //
 // Threading: any thread. A child of fork() may only destroy the engines that its parent made.
 

@@ -8,8 +8,8 @@
 // make copies even while a kernel fills the device; the stream does not wait for the program's
 // streams.
 //
-// UNVERIFIED ON HARDWARE: compiled, its declarations compared with NVIDIA's header, and run against
-// a driver of the tests.
+// Verified on an H200 (docs/results/gpu.md). The tests compare its declarations with NVIDIA's
+// header and run it against a driver of their own.
 //
 // Threading: as device_memory.hpp. A child of fork() must not touch it.
 

@@ -6,7 +6,8 @@
 //
 // Staging accepts any address and length: only the offset in the file must be aligned.
 //
-// cuFile, hipFile and CUDA's memory: UNVERIFIED ON HARDWARE.
+// CUDA's memory was verified on an H200 (docs/results/gpu.md), cuFile there in compatibility mode
+// alone. hipFile and cuFile with nvidia-fs: UNVERIFIED ON HARDWARE.
 //
 // Threading: any thread, once created. The device memory outlives it and its engines.
 
