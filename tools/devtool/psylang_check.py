@@ -1,8 +1,11 @@
-"""Psylang: its tests, the layers of its packages, and an installation outside the repository."""
+"""Psylang: its tests, those of GPUs on the emulated driver, the layers of its packages, and an
+installation outside the repository.
+"""
 
 import shutil
 from pathlib import Path
 
+from devtool import build
 from devtool.console import Status
 from devtool.environment import make_venv, need_python_tools, need_requirements
 from devtool.process import Command, cores, run
@@ -22,7 +25,9 @@ def check_psylang() -> Ended:
     tools = need_python_tools()
     # Its tests are deterministic: a failed test is broken, even if it passes the next time.
     tests = run_pytest(
-        tools / "pytest", "psylang", "pytest of psylang/", once=True, workers=cores()
+        *(tools / "pytest", "psylang", "pytest of psylang/", emulated_gpu()),
+        once=True,
+        workers=cores(),
     )
     problems = [
         *tests.problems,
@@ -30,6 +35,13 @@ def check_psylang() -> Ended:
         *_install(),
     ]
     return Ended(problems, tests.note)
+
+
+def emulated_gpu() -> dict[str, str]:
+    """The driver whose device is a CPU program, as the GPU of Psylang's tests; builds it."""
+    build.build("release", ["emulator_cuda"])
+    folder = build.folder("release") / "emulator/cuda/lib"
+    return {"LD_LIBRARY_PATH": str(folder), "PSYLANG_GPU_TESTS": "1"}
 
 
 def check_psyneulink() -> Ended:
