@@ -89,8 +89,8 @@ def serve(options: Mapping[str, str | int | float | bool] | None = None) -> Serv
     options: settings by name, as for Runtime.
 
     >>> launch = kernel[8, 64]  # Of Numba; the kernel calls k2k.device.begin().
-    >>> with k2k.serve() as server:
-    ...     launch(server.context, buffer)
+    >>> with k2k.serve() as served:
+    ...     launch(served.context, buffer)
 
     The libraries share the device's primary context with K2K, so their kernels may be launched
     from any thread into any stream. Leaving the block waits for all kernels; an exception in it

@@ -10,8 +10,8 @@
 ...         answers[0] = k2k.device.pread(fd, buffer, 0)
 ...         k2k.device.close(fd)
 ...         k2k.device.print("read {} bytes\\n", answers[0])
->>> with k2k.serve() as server:
-...     kernel[1, 32](server.context, buffer, answers)
+>>> with k2k.serve() as served:
+...     kernel[1, 32](served.context, buffer, answers)
 
 Every thread of a block calls begin() first. NAME() is the call by one thread; group_NAME() that of
 the block: thread 0 makes it between two barriers, with its own arguments, and every thread gets the
