@@ -36,8 +36,8 @@ inline constexpr std::uint32_t halt_part = 2;
 inline constexpr std::uint32_t halt_ns_min = 1024;
 inline constexpr std::uint32_t halt_ns_max = 32768;
 inline constexpr std::uint32_t yield_ns = 256;
-inline constexpr std::uint32_t yields_between_looks =
-    4096;  // For the end of the launch; on average.
+// Calls of yield() between two looks for the end of the launch, on average.
+inline constexpr std::uint32_t yields_between_looks = 4096;
 
 // Slots are across the bus, and a ballot is one instruction: in a wave-wide call each lane accesses
 // its own slot (device/submit.hpp).
