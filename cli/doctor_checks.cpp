@@ -20,7 +20,7 @@
 #include <fstream>
 
 #include "base/cores.hpp"
-#include "cli/watch/bpf/tracer.hpp"
+#include "cli/watch/bpf/readiness.hpp"
 #include "control/folder.hpp"
 #include "host/holders.hpp"
 #include "host/limit.hpp"

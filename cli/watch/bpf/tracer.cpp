@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <span>
@@ -18,13 +17,12 @@
 #include "base/descriptor.hpp"
 #include "cli/watch/bpf/libbpf.hpp"
 #include "cli/watch/bpf/object.hpp"
-#include "cli/watch/sources/text_files.hpp"
+#include "cli/watch/bpf/readiness.hpp"
 
 namespace k2k::watch {
 
 namespace {
 
-constexpr const char* types_of_kernel = "/sys/kernel/btf/vmlinux";
 constexpr std::size_t name_bytes = 16;
 constexpr std::size_t function_bytes = 64;
 
@@ -77,21 +75,6 @@ double seconds_of_ns(std::uint64_t ns) { return static_cast<double>(ns) / 1e9; }
 template <std::size_t bytes>
 std::string name_in(const char (&name)[bytes]) {
   return std::string(name, ::strnlen(name, bytes));
-}
-
-// Effective capabilities of this process: CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN for both.
-bool has_rights() {
-  constexpr int sys_admin = 21;
-  constexpr int perfmon = 38;
-  constexpr int bpf = 39;
-  const Result<std::string> status = read_text("/proc/self/status");
-  if (!status) return false;
-  constexpr std::string_view field = "CapEff:";
-  const std::size_t at = status->find(field);
-  if (at == std::string::npos) return false;
-  const std::uint64_t held = std::strtoull(status->c_str() + at + field.size(), nullptr, 16);
-  const auto has = [&](int capability) { return (held >> capability & 1) != 0; };
-  return has(sys_admin) || (has(bpf) && has(perfmon));
 }
 
 }  // namespace
@@ -234,21 +217,6 @@ double Tracer::Parts::own_cpu_s() const {
 
 Tracer::Tracer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Tracer::~Tracer() = default;
-
-std::optional<Error> no_bpf() {
-  if (bpf_object_bytes().empty()) {
-    return Error{ENOSYS, "this build has no BPF programs: clang or libbpf-dev was missing"};
-  }
-  if (::access(types_of_kernel, R_OK) != 0) {
-    const int error = errno;
-    return Error{error, fmt::format("{}: {}; the kernel must have CONFIG_DEBUG_INFO_BTF",
-                                    types_of_kernel, std::strerror(error))};
-  }
-  const Result<Libbpf> libbpf = Libbpf::load();
-  if (!libbpf) return libbpf.error();
-  if (!has_rights()) return Error{EPERM, "it needs CAP_BPF and CAP_PERFMON; run it with sudo"};
-  return std::nullopt;
-}
 
 Result<std::unique_ptr<Tracer>> Tracer::start() {
   if (const std::optional<Error> error = no_bpf()) return *error;

@@ -1,13 +1,12 @@
 #pragma once
 // The BPF programs of watch.bpf.c in the kernel: loaded, attached, read.
 //
-// libbpf is loaded while the program runs (libbpf.so.1), so that neither libk2k.so nor k2k needs
-// it. The object is part of k2k where a build had clang and libbpf's headers.
+// libbpf is loaded while the program runs (libbpf.so.1), so that no program needs it. The object is
+// part of k2k-watch where a build had clang and libbpf's headers.
 //
 // Threading: one thread. The programs end with the object, also when the process is killed.
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "base/result.hpp"
@@ -32,9 +31,5 @@ class Tracer {
   explicit Tracer(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;
 };
-
-// Found without loading anything: nothing if start() is likely to succeed, else its error. EPERM:
-// only this process lacks the rights.
-std::optional<Error> no_bpf();
 
 }  // namespace k2k::watch

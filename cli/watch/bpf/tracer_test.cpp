@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/cores.hpp"
+#include "cli/watch/bpf/readiness.hpp"
 #include "cli/watch/sum_fixture.hpp"
 #include "cli/watch/watcher.hpp"
 
