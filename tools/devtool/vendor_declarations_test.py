@@ -12,7 +12,7 @@ from devtool.vendor_declarations import (
 
 
 def test_every_entry_is_compared() -> None:
-    assert len(entries(CUDA_CALLS)) == 23
+    assert len(entries(CUDA_CALLS)) == 24
     assert len(entries(GPU_FILE_CALLS)) == 7
     source = comparison()
     assert 'static_assert(NAME(cuMemcpyHtoDAsync) == "cuMemcpyHtoDAsync_v2");' in source
