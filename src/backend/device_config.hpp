@@ -43,6 +43,9 @@ inline constexpr std::uint32_t ring_entries_gpu = 65'536;
 inline constexpr std::uint32_t arena_blocks_cpu = 64;
 inline constexpr std::uint32_t arena_blocks_gpu = 1024;
 
+constexpr std::uint32_t arena_blocks_of(const DeviceConfig& config, std::uint32_t automatic) {
+  return config.arena_blocks == 0 ? automatic : config.arena_blocks;
+}
 constexpr std::uint32_t ring_entries_of(const DeviceConfig& config, std::uint32_t automatic) {
   return std::bit_ceil(config.ring_entries == 0 ? automatic : std::max(config.ring_entries, 2u));
 }

@@ -109,7 +109,7 @@ K2K_DEVICE inline Handle claim_side_by_side(const protocol::AreaView& area, std:
     protocol::Slot& slot = area.slot(place.wave, place.lane);
     const protocol::Found seen = protocol::look_at(slot);
     if (platform::ballot(seen.open) == lanes) {
-      return {place, protocol::take(slot, seen), Handle::untimed};
+      return {place, protocol::take(slot, seen.generation), Handle::untimed};
     }
     if (lane == leader) protocol::unlock(area, place.wave, lanes);
   }

@@ -48,9 +48,10 @@ K2K_HD inline Found look_at(const Slot& slot) {
   return found;
 }
 
-// Called by the holder of the lock of a free slot: begins a new generation and returns its number.
-K2K_HD inline std::uint32_t take(Slot& slot, const Found& found) {
-  const std::uint32_t generation = found.generation + 1;
+// Called by the holder of the lock of a free slot, with the generation that it found there: begins
+// a new one and returns its number.
+K2K_HD inline std::uint32_t take(Slot& slot, std::uint32_t found) {
+  const std::uint32_t generation = found + 1;
   // A reader of the new generation must also see all effects of the previous one: loan_ended()'s
   // acquire. All its readers are device code.
   device_store(&slot.generation, generation);
@@ -69,7 +70,7 @@ K2K_SHARED_CODE K2K_HD inline bool try_claim(const AreaView& area, std::uint32_t
   }
   for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
     Slot& slot = area.slot(wave, lowest_bit(left));
-    take(slot, {load_hint(&slot.generation), true});
+    take(slot, load_hint(&slot.generation));
   }
   return true;
 }
@@ -93,7 +94,7 @@ K2K_SHARED_CODE K2K_HD inline bool try_claim_slot(const AreaView& area, Place pl
     unlock(area, place.wave, lane);
     return false;
   }
-  generation = take(slot, found);
+  generation = take(slot, found.generation);
   return true;
 }
 

@@ -18,7 +18,7 @@ inline bool claim_blindly(const protocol::AreaView& area, protocol::Place place,
   if ((seen & lane) != 0) return false;
   if (!protocol::device_compare_exchange(&area.locks[place.wave], seen, seen | lane)) return false;
   protocol::Slot& slot = area.slot(place.wave, place.lane);
-  generation = protocol::take(slot, protocol::look_at(slot));
+  generation = protocol::take(slot, protocol::load_hint(&slot.generation));
   return true;
 }
 

@@ -24,7 +24,7 @@ std::size_t carve(protocol::AreaView& area, const DeviceConfig& config, std::uin
   area.wave_count = waves;
   area.wave_lanes = config.wave_lanes;
   area.slots = carver.take<protocol::Slot>(std::size_t{waves} * config.wave_lanes);
-  area.arena_blocks = config.arena_blocks == 0 ? arena_blocks_cpu : config.arena_blocks;
+  area.arena_blocks = arena_blocks_of(config, arena_blocks_cpu);
   area.arena = carver.take<std::byte>(std::size_t{area.arena_blocks} * protocol::arena_block_bytes);
   area.closed = carver.take<std::uint32_t>(1);
   area.ring_count = config.rings;

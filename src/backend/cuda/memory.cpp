@@ -26,7 +26,7 @@ using device::platform::SharedRange;
 Status Memory::build(const DeviceConfig& config, std::uint32_t waves, bool follows_pages) {
   follows_pages_ = follows_pages;
   const std::uint32_t ring_entries = ring_entries_of(config, ring_entries_gpu);
-  const std::uint32_t blocks = config.arena_blocks == 0 ? arena_blocks_gpu : config.arena_blocks;
+  const std::uint32_t blocks = arena_blocks_of(config, arena_blocks_gpu);
   const auto carve_pinned = [&](void* base) {
     Carver<line_bytes> carver(base);
     area_.slots = carver.take<protocol::Slot>(std::size_t{waves} * area_.wave_lanes);

@@ -131,7 +131,8 @@ K2K_DEVICE inline void wait(const protocol::Slot& slot, Wait how) {
   const std::uint32_t* const closed = group_state().context.area.closed;
   const bool halts = how == Wait::halted;
   const std::uint64_t ticks_a_part = ticks_a_ns * (halts ? halt_part : poll_part);
-  const std::uint32_t pause_max = halts ? halt_ns_max : poll_ns_max;
+  const std::uint64_t pause_min = halts ? halt_ns_min : 0;
+  const std::uint64_t pause_max = halts ? halt_ns_max : poll_ns_max;
   const std::uint64_t begin = vendor::clock();
   for (std::uint32_t look = 1;; ++look) {
     // A hint, because an acquire empties the unit's cache; the caller reads the slot again.
@@ -140,10 +141,10 @@ K2K_DEVICE inline void wait(const protocol::Slot& slot, Wait how) {
       if (protocol::load_hint(closed) != 0) return;
       leave_if_cancelled();
     }
-    const std::uint64_t part = (vendor::clock() - begin) / ticks_a_part;
-    const auto pause = static_cast<std::uint32_t>(part < pause_max ? part : pause_max);
-    if (halts || pause >= poll_ns_min)
-      vendor::sleep_ns(pause < halt_ns_min && halts ? halt_ns_min : pause);
+    std::uint64_t pause = (vendor::clock() - begin) / ticks_a_part;
+    if (pause < pause_min) pause = pause_min;
+    if (pause > pause_max) pause = pause_max;
+    if (pause >= poll_ns_min) vendor::sleep_ns(static_cast<std::uint32_t>(pause));
   }
 }
 
