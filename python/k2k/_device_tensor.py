@@ -8,6 +8,7 @@ import numpy as np
 
 from k2k._cuda import DeviceMemory
 from k2k._header import DTYPES
+from k2k._tensor import torch_type
 
 
 @dataclass(frozen=True)
@@ -48,14 +49,8 @@ class DeviceTensor:
         A tensor that the file does not align to its elements is copied. ModuleNotFoundError: there
         is no torch. TypeError: this torch has no such type.
         """
-        torch = importlib.import_module("torch")
-        kind = DTYPES[self.dtype]
-        wanted = getattr(torch, kind.torch, None)
-        if wanted is None:
-            raise TypeError(
-                f"tensor {self.name!r} is {self.dtype}; torch {torch.__version__} has no "
-                f"{kind.torch}"
-            )
+        torch, kind = importlib.import_module("torch"), DTYPES[self.dtype]
+        wanted = torch_type(torch, self.name, self.dtype)
         shape = (self.nbytes,) if kind.packed else self.shape
         if self.nbytes == 0:
             return torch.empty(shape, dtype=wanted, device="cuda")

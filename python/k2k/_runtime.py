@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from k2k import _functions, _library
 
@@ -159,7 +159,7 @@ class Runtime:
         if handle is not None and self._process == os.getpid():
             self._library.k2k_runtime_destroy(handle)
 
-    def __enter__(self) -> "Runtime":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

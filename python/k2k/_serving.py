@@ -61,9 +61,6 @@ class Serving(Runtime):
         finally:
             super().close()
 
-    def __enter__(self) -> "Serving":
-        return self
-
     def __exit__(
         self,
         kind: type[BaseException] | None,

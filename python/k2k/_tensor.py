@@ -11,6 +11,15 @@ from k2k._header import DTYPES
 DLPACK_CPU = (1, 0)
 
 
+def torch_type(torch: Any, name: str, dtype: str) -> Any:
+    """The module's type for the tensor `name` of this dtype. TypeError: this torch has none."""
+    wanted = DTYPES[dtype].torch
+    found = getattr(torch, wanted, None)
+    if found is None:
+        raise TypeError(f"tensor {name!r} is {dtype}; torch {torch.__version__} has no {wanted}")
+    return found
+
+
 class Tensor:
     """A tensor that load_safetensors() read. Its views share its memory, and keep it alive.
 
@@ -55,14 +64,8 @@ class Tensor:
         A tensor that the file does not align to its elements is copied. ModuleNotFoundError: there
         is no torch. TypeError: this torch has no such type.
         """
-        torch = importlib.import_module("torch")
-        kind = DTYPES[self.dtype]
-        wanted = getattr(torch, kind.torch, None)
-        if wanted is None:
-            raise TypeError(
-                f"tensor {self.name!r} is {self.dtype}; torch {torch.__version__} has no "
-                f"{kind.torch}"
-            )
+        torch, kind = importlib.import_module("torch"), DTYPES[self.dtype]
+        wanted = torch_type(torch, self.name, self.dtype)
         shape = (self.nbytes,) if kind.packed else self.shape
         if self.nbytes == 0:
             return torch.empty(shape, dtype=wanted)
