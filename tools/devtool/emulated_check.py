@@ -140,7 +140,7 @@ def driver_of(folder: Path) -> dict[str, str]:
 def python_runs(folder: Path, python: Path) -> Iterator[Run]:
     env = {
         "K2K_LIBRARY": str(folder / "libk2k.so"),
-        "LD_LIBRARY_PATH": str(folder / "emulator/cuda/lib"),
+        **driver_of(folder),
         "PYTHONPATH": str(ROOT / "python"),
         "GPU_CHECK_SMALLER": "16",  # 256 threads, not 4,096.
     }
@@ -152,11 +152,15 @@ def python_runs(folder: Path, python: Path) -> Iterator[Run]:
         yield Run(f"gpu_check.py {name}", [python, "-B", script, name], env, says='"ok": true')
 
 
+def psylang_gpu(folder: Path) -> dict[str, str]:
+    """The variables by which Psylang's tests have the emulated driver of a build as their GPU."""
+    return driver_of(folder) | {"PSYLANG_GPU_TESTS": "1"}
+
+
 def psylang_tests(folder: Path) -> Run:
     """Tests that need a GPU fail there if the driver cannot be used, instead of being skipped."""
-    env = {"LD_LIBRARY_PATH": str(folder / "emulator/cuda/lib"), "PSYLANG_GPU_TESTS": "1"}
     command: Command = [VENV / "bin/pytest", "-q", "-n", str(cores()), PSYLANG_TESTS]
-    return Run("psylang", command, env, says=" passed", limit_s=PSYLANG_LIMIT_S)
+    return Run("psylang", command, psylang_gpu(folder), says=" passed", limit_s=PSYLANG_LIMIT_S)
 
 
 def problems_of(one: Run) -> list[str]:

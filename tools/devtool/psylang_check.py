@@ -7,6 +7,7 @@ from pathlib import Path
 
 from devtool import build
 from devtool.console import Status
+from devtool.emulated_check import psylang_gpu
 from devtool.environment import make_venv, need_python_tools, need_requirements
 from devtool.process import Command, cores, run
 from devtool.python_tests import Ended, run_pytest
@@ -38,10 +39,9 @@ def check_psylang() -> Ended:
 
 
 def emulated_gpu() -> dict[str, str]:
-    """The driver whose device is a CPU program, as the GPU of Psylang's tests; builds it."""
+    """Builds the driver whose device is a CPU program, and makes it the GPU of Psylang's tests."""
     build.build("release", ["emulator_cuda"])
-    folder = build.folder("release") / "emulator/cuda/lib"
-    return {"LD_LIBRARY_PATH": str(folder), "PSYLANG_GPU_TESTS": "1"}
+    return psylang_gpu(build.folder("release"))
 
 
 def check_psyneulink() -> Ended:

@@ -1,7 +1,7 @@
 """The GPU that tests run on, which may be the emulated driver (emulator/cuda).
 
 Tests that need it are skipped with the reason where there is none. With PSYLANG_GPU_TESTS=1, as
-`./dev check --only emulated-cuda` sets it, they fail instead.
+`./dev check --only psylang` sets it, they fail instead.
 """
 
 from __future__ import annotations
