@@ -224,7 +224,7 @@ void Driver::empty(Context& context) {
     }
     memory.remove(at->first);
     if (at->second.kind != Allocation::Kind::registered) {
-      ::munmap(reinterpret_cast<void*>(at->first), mapped_bytes(at->second.bytes));
+      freed_.add(at->first, mapped_bytes(at->second.bytes));
       allocated_ -= at->second.bytes;
     }
     at = allocations_.erase(at);
@@ -296,7 +296,7 @@ CUresult Driver::release(std::uint64_t address, Allocation::Kind kind) {
   memory.remove(address);
   allocations_.erase(found);
   if (!registered) {
-    ::munmap(reinterpret_cast<void*>(held.begin), mapped_bytes(held.bytes));
+    freed_.add(held.begin, mapped_bytes(held.bytes));
     allocated_ -= held.bytes;
   }
   return success;

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "emulator/cuda/driver/abi.hpp"
+#include "emulator/cuda/driver/freed_pages.hpp"
 #include "emulator/cuda/exec/device.hpp"
 #include "emulator/cuda/exec/memory_map.hpp"
 #include "emulator/cuda/exec/program.hpp"
@@ -171,6 +172,7 @@ class Driver {
   std::uint64_t contexts_made_ = 0;
   std::mutex memory_mutex_;
   std::map<std::uint64_t, Allocation> allocations_;
+  FreedPages freed_;
   std::uint64_t allocated_ = 0;
   std::uint64_t allocations_made_ = 0;
   std::mutex log_mutex_;

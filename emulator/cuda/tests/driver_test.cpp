@@ -3,11 +3,14 @@
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <fstream>
 #include <thread>
 
@@ -364,8 +367,26 @@ TEST_F(EmulatedDriver, finds_kernels_that_use_memory_after_its_end) {
   const CUdeviceptr words = memory(64);
   EXPECT_EQ(api().cuMemFree_v2(words), success);
   EXPECT_EQ(api().cuMemFree_v2(words), invalid_value);
+  // No other mapping gets the addresses.
+  void* const others = ::mmap(reinterpret_cast<void*>(words), 64, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  EXPECT_EQ(others, MAP_FAILED);
   EXPECT_EQ(launch("add", words), success);
   EXPECT_EQ(api().cuCtxSynchronize(), illegal_address);
+}
+
+TEST_F(EmulatedDriver, returns_the_pages_of_freed_memory_to_linux) {
+  constexpr std::size_t bytes = 64u << 20;
+  const CUdeviceptr address = memory(bytes);
+  const auto resident = [&] {
+    std::vector<unsigned char> pages(bytes / 4096);
+    EXPECT_EQ(::mincore(reinterpret_cast<void*>(address), bytes, pages.data()), 0);
+    return std::count_if(pages.begin(), pages.end(), [](auto page) { return (page & 1) != 0; });
+  };
+  std::memset(reinterpret_cast<void*>(address), 1, bytes);
+  EXPECT_GT(resident(), 0);
+  EXPECT_EQ(api().cuMemFree_v2(address), success);
+  EXPECT_EQ(resident(), 0);
 }
 
 TEST_F(EmulatedDriver, ends_a_kernel_that_never_ends_with_its_context) {
