@@ -65,6 +65,17 @@ class Outcome:
         return sum(int(n) for n in self._found(r"\[  PASSED  \] (\d+) tests?\."))
 
     @property
+    def failures(self) -> list[str]:
+        """What each failed test said, from its beginning to its end."""
+        said: list[str] = []
+        test: list[str] = []
+        for line in self.lines:
+            test = [line] if line.startswith("[ RUN      ]") else [*test, line]
+            if re.match(r"\[  FAILED  \] .*\(\d+ ms\)$", line):
+                said += test
+        return said
+
+    @property
     def skipped(self) -> frozenset[str]:
         return frozenset(self._found(r"\[  SKIPPED \] ([\w/.]+) \("))
 
@@ -132,14 +143,18 @@ def problems_of(jobs: Sequence[Job], outcomes: dict[str, Outcome]) -> list[str]:
         if outcome is None:
             problems.append(f"{job.name} was not begun")
             continue
-        said = "\n".join(outcome.lines[-OUTPUT_LINES_MAX:])
         if outcome.status is None:
-            problems.append(f"{job.name} did not end:\n{said}")
+            problems.append(f"{job.name} did not end:\n{_last(outcome.lines)}")
         elif outcome.status != 0:
+            said = _last(outcome.failures or outcome.lines)
             problems.append(f"{job.name} ended with {outcome.status}:\n{said}")
         elif job.skips is not None:
             problems += _wrong_counts(job, job.skips, outcome)
     return problems
+
+
+def _last(lines: list[str]) -> str:
+    return "\n".join(lines[-OUTPUT_LINES_MAX:])
 
 
 def _wrong_counts(job: Job, skips: frozenset[str], outcome: Outcome) -> list[str]:

@@ -57,6 +57,14 @@ def test_a_failed_job_is_shown_with_its_output() -> None:
     assert problems_of([TESTS], outcomes) == ["io_test ended with 1:\nExpected: 1"]
 
 
+def test_a_failed_test_is_shown_and_not_those_after_it() -> None:
+    failed = ["[ RUN      ] A.b", "Expected: 1", "[  FAILED  ] A.b (3 ms)"]
+    passed = ["[ RUN      ] A.c", "said by A.c", "[       OK ] A.c (3 ms)"]
+    end = ["[  FAILED  ] 1 test, listed below:", "[  FAILED  ] A.b"]
+    outcomes = {"io_test": Outcome([*passed, *failed, *passed, *end], 1)}
+    assert problems_of([TESTS], outcomes) == ["io_test ended with 1:\n" + "\n".join(failed)]
+
+
 def test_programs_come_with_their_libraries() -> None:
     found = with_libraries([Path("/bin/sh"), Path("/bin/sh")])
     assert found.count(Path("/bin/sh")) == 1
