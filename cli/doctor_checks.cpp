@@ -148,7 +148,7 @@ Check clock_source() {
   const std::string source = first_line(folder + "current_clocksource");
   const std::string why = "costs of tens of nanoseconds are measured with the time-stamp counter";
   if (source.empty()) {
-    return {"clock", Grade::warn, "the kernel does not tell its clock source", why, ""};
+    return {"clock", Grade::warn, "Linux does not tell its clock source", why, ""};
   }
   // Guests of a hypervisor with a paravirtual clock also read the clock without a system call.
   if (source == "tsc" || source == "kvm-clock") return {"clock", Grade::ok, source, why, ""};
@@ -176,7 +176,7 @@ Check locked_memory() {
   ::getrlimit(RLIMIT_MEMLOCK, &limit);
   const bool enough = limit.rlim_cur >= locked_bytes_wanted;
   return {"locked memory", enough ? Grade::ok : Grade::warn, limit_text(limit.rlim_cur) + " bytes",
-          "io_uring and pinned buffers take locked memory on kernels before 5.12",
+          "io_uring and pinned buffers take locked memory before Linux 5.12",
           enough ? "" : fmt::format("ulimit -l {}", locked_bytes_wanted / 1024)};
 }
 
@@ -230,7 +230,7 @@ Check huge_pages() {
   const std::size_t open = text.find('[');
   const std::size_t close = text.find(']');
   if (open == std::string::npos || close == std::string::npos || close < open) {
-    return {"huge pages", Grade::warn, "no transparent huge pages in this kernel", why, ""};
+    return {"huge pages", Grade::warn, "this Linux has no transparent huge pages", why, ""};
   }
   const std::string mode = text.substr(open + 1, close - open - 1);
   if (mode != "never") return {"huge pages", Grade::ok, mode, why, ""};
@@ -243,7 +243,7 @@ Check schedule_statistics() {
   const std::string why = "the observer of service threads reads run and wait times from it";
   if (!text.empty()) return {"schedstat", Grade::ok, text, why, ""};
   return {"schedstat", Grade::warn, "/proc/self/schedstat is not there", why,
-          "use a kernel with CONFIG_SCHED_INFO"};
+          "use a Linux with CONFIG_SCHED_INFO"};
 }
 
 Check pressure() {
@@ -275,7 +275,7 @@ Check seccomp() {
       "does not start without";
   if (answer == 0) return {"seccomp", Grade::ok, "filters can answer with an errno", why, ""};
   return {"seccomp", Grade::warn, because(code), why,
-          "use a kernel with CONFIG_SECCOMP_FILTER, and allow seccomp in the container's profile"};
+          "use a Linux with CONFIG_SECCOMP_FILTER, and allow seccomp in the container's profile"};
 }
 
 Check host_limit() {

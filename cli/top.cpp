@@ -307,7 +307,7 @@ Command top_command() {
           "requests a second, the median and the 99th percentile of their time from the call to "
           "the "
           "work-item's next step, how many are in flight, the share of all cores' CPU time that "
-          "serving took by its own ledger and by the kernel's account of its threads (schedstat), "
+          "serving took by its own ledger and by Linux' account of its threads (schedstat), "
           "the cap, "
           "the part of the time in which threads waited for the governor, wake-ups, and interrupts "
           "that polling and coalescing saved. Below it are cores and stages and, if there are "

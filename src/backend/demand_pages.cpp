@@ -170,8 +170,8 @@ Populated populate_part(std::uintptr_t begin, std::size_t bytes, PageAccess acce
 Error refused_userfaultfd(int code) {
   if (code == ENOSYS) {
     return {ENOSYS,
-            "this kernel has no userfaultfd, on which demand-paged regions stand; they "
-            "need a kernel with CONFIG_USERFAULTFD"};
+            "this Linux has no userfaultfd, on which demand-paged regions stand; they "
+            "need a Linux with CONFIG_USERFAULTFD"};
   }
   return {code,
           std::string("userfaultfd is refused (") + std::strerror(code) +

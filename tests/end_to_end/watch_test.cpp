@@ -1,4 +1,4 @@
-// Goal: an operator sees what the kernel's device paths cost, in each form of output, and every
+// Goal: an operator sees what Linux' device paths cost, in each form of output, and every
 // failure is one line.
 
 #include <sys/syscall.h>
@@ -92,7 +92,7 @@ TEST_F(WatchCommand, where_bpf_is_forbidden_uses_counters_and_says_so) {
     const json report = lines_of(run("watch --seconds 0.1 --json")).at(0);
     return report["measured_by"] == "counters" &&
                    report["no_bpf"] ==
-                       "the kernel refused the programs: Operation not permitted; "
+                       "Linux refused the programs: Operation not permitted; "
                        "a container or kernel lockdown forbids bpf(2)"
                ? 0
                : 1;

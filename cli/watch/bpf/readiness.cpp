@@ -45,7 +45,7 @@ std::optional<Error> no_bpf() {
   }
   if (::access(types_of_kernel, R_OK) != 0) {
     const int error = errno;
-    return Error{error, fmt::format("{}: {}; the kernel must have CONFIG_DEBUG_INFO_BTF",
+    return Error{error, fmt::format("{}: {}; Linux must have CONFIG_DEBUG_INFO_BTF",
                                     types_of_kernel, std::strerror(error))};
   }
   const Result<Libbpf> libbpf = Libbpf::load();

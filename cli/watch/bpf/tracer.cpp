@@ -233,9 +233,9 @@ Result<std::unique_ptr<Tracer>> Tracer::start() {
   if (const int error = use.load_object(parts->object); error != 0) {
     // EACCES is the verifier's answer, EPERM that of a container or of kernel lockdown.
     return Error{-error,
-                 fmt::format("the kernel refused the programs: {}{}", std::strerror(-error),
+                 fmt::format("Linux refused the programs: {}{}", std::strerror(-error),
                              error == -EPERM ? "; a container or kernel lockdown forbids bpf(2)"
-                                             : "; use --no-bpf, and report this kernel")};
+                                             : "; use --no-bpf, and report this version of Linux")};
   }
   parts->statistics = Descriptor(use.enable_statistics(BPF_STATS_RUN_TIME));
   for (bpf_program* program = use.next_program(parts->object, nullptr); program != nullptr;

@@ -33,7 +33,7 @@ std::string labels_of(const Row& row) {
 
 std::string as_metrics(const Report& total) {
   std::string page = heading("k2k_watch_cpu_seconds_total", "counter",
-                             "CPU time of a device path of the kernel, by its source.");
+                             "CPU time of a device path of Linux, by its source.");
   for (const Row& row : total.rows) {
     page += fmt::format("k2k_watch_cpu_seconds_total{{{},estimated=\"{}\"}} {}\n", labels_of(row),
                         row.estimated ? 1 : 0, row.cpu_s);

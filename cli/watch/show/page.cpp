@@ -123,7 +123,7 @@ std::string page_of(const Report& report, const std::string& moment, const std::
   return fmt::format(
       "<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport "
       "content='width=device-width,initial-scale=1'><title>k2k watch</title>\n<style>{}</style>\n"
-      "<h1>What the kernel's device paths cost</h1>\n<p>{}, {}: {:.2f} s on {} cores, measured {}. "
+      "<h1>What Linux' device paths cost</h1>\n<p>{}, {}: {:.2f} s on {} cores, measured {}. "
       "The classes cover {:.2f} % of /proc/stat and {:.2f} % of the clock; k2k watch itself took "
       "{:.3f} % of all cores' "
       "time.</p>\n{}<h2>Device paths</h2>\n<p class=quiet>&#8776;: estimated, divided by "

@@ -36,7 +36,7 @@ std::string cap_refusal(int thread, const Error& error) {
     return error.message + "; it needs CAP_SYS_NICE, and a kernel thread that may use every core";
   }
   if (error.code == EBUSY) {
-    return "the kernel has promised its deadline threads too much CPU time already "
+    return "Linux has promised its deadline threads too much CPU time already "
            "(/proc/sys/kernel/sched_rt_runtime_us)";
   }
   return error.message;
@@ -56,7 +56,7 @@ std::optional<Change> plan(const Servicing& thread, const Wanted& wanted, Steere
   change.start_ticks = thread.stat.start_ticks;
   change.name = thread.stat.name;
   if (wanted.cores) {
-    if (thread.stat.is_pinned()) return leave("the kernel binds it to its cores");
+    if (thread.stat.is_pinned()) return leave("Linux binds it to its cores");
     Result<std::vector<int>> cores = cores_of_thread(number);
     if (!cores) return leave(cores.error().message);
     change.cores = std::move(cores).value();

@@ -221,7 +221,7 @@ TEST_F(Steering, thread_bound_by_the_kernel_is_left_with_the_reason) {
   Servicing bound = one.servicing();
   bound.stat.flags |= pinned_flag;
   const Result<Steered> steered = steer({}, wanted_, {bound}, path_);
-  EXPECT_NE(lines_of(steered).find("is left: the kernel binds it to its cores"), std::string::npos)
+  EXPECT_NE(lines_of(steered).find("is left: Linux binds it to its cores"), std::string::npos)
       << lines_of(steered);
   EXPECT_EQ(cores_now(one), all_);
   EXPECT_FALSE(has_state());

@@ -18,7 +18,7 @@ namespace k2k::labs::harm {
 namespace {
 
 Error unreadable(const std::string& path, int code) {
-  return {code, fmt::format("cannot read {}: {}; the run delay needs the kernel's schedstat, and "
+  return {code, fmt::format("cannot read {}: {}; the run delay needs Linux' schedstat, and "
                             "/proc of the victim's user",
                             path, std::strerror(code))};
 }

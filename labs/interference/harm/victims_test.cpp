@@ -134,8 +134,8 @@ TEST(HarmSchedstat, is_read_and_refused_with_its_path) {
   EXPECT_DOUBLE_EQ(line.value().run_delay_s, 0.5);
   for (const char* wrong : {"", "12", "x 1 2"}) EXPECT_FALSE(parse_schedstat(wrong).ok()) << wrong;
   EXPECT_EQ(read_schedstat("/nowhere/schedstat").error().message,
-            "cannot read /nowhere/schedstat: No such file or directory; the run delay needs the "
-            "kernel's schedstat, and /proc of the victim's user");
+            "cannot read /nowhere/schedstat: No such file or directory; the run delay needs "
+            "Linux' schedstat, and /proc of the victim's user");
   EXPECT_TRUE(own_schedstat().ok());
 }
 

@@ -72,7 +72,7 @@ const char* reason_of(int error) {
     case ENOMEM:
       return "no memory for the page; raise the memory limit of the control group";
     case EIO:
-      return "the file cannot be read (EIO); see the kernel's log about its device";
+      return "the file cannot be read (EIO); see Linux' log (dmesg) about its device";
     case ECANCELED:
       return "the runtime ended before the fault was served";
     default:

@@ -24,11 +24,12 @@ Result<Driver> open_driver() {
   const bool node = ::access("/dev/nvidiactl", F_OK) == 0;
   void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    return none("libcuda.so.1 cannot be loaded (" + std::string(::dlerror()) + ")",
-                node ? "the kernel driver is there, its library is not: install libcuda1, or start "
-                       "the container with the NVIDIA runtime"
-                     : "there is no /dev/nvidiactl either: install NVIDIA's driver 580 or later "
-                       "where there is a GPU");
+    return none(
+        "libcuda.so.1 cannot be loaded (" + std::string(::dlerror()) + ")",
+        node ? "the driver's module is there, its library is not: install libcuda1, or start "
+               "the container with the NVIDIA runtime"
+             : "there is no /dev/nvidiactl either: install NVIDIA's driver 580 or later "
+               "where there is a GPU");
   }
   Driver driver;
 #define K2K_CUDA_TEXT(name) #name

@@ -220,7 +220,7 @@ Status Calibration::write() {
   }
   file_bytes_ = written - written % (2 * largest_bytes);
   half_ = file_bytes_ / 2;
-  if (::fsync(file_.number()) != 0) return failed("write", errno, "see the kernel's log (dmesg)");
+  if (::fsync(file_.number()) != 0) return failed("write", errno, "see Linux' log (dmesg)");
   return {};
 }
 
@@ -268,7 +268,7 @@ Status Calibration::read_once(int descriptor, std::size_t bytes, std::uint64_t o
   if (count == -EINVAL && descriptor == direct_->descriptor()) {
     return no_direct(fmt::format("its file system refuses direct reads of {} bytes", bytes));
   }
-  return failed("read", count < 0 ? static_cast<int>(-count) : EIO, "see the kernel's log (dmesg)");
+  return failed("read", count < 0 ? static_cast<int>(-count) : EIO, "see Linux' log (dmesg)");
 }
 
 // The second of two reads from anywhere in the half that begins at `first`, microseconds.
@@ -309,8 +309,7 @@ Status Calibration::read_together() {
     for (std::size_t at = 0; at < count; ++at) {
       const std::int64_t result = completions[at].result;
       if (result == static_cast<std::int64_t>(bytes)) continue;
-      return failed("read", result < 0 ? static_cast<int>(-result) : EIO,
-                    "see the kernel's log (dmesg)");
+      return failed("read", result < 0 ? static_cast<int>(-result) : EIO, "see Linux' log (dmesg)");
     }
   }
   return {};

@@ -96,7 +96,7 @@ std::string differences(const Profile& profile, const Identity& here, std::int64
     if (then != now) all.push_back(fmt::format("{} was {} and is {}", what, then, now));
   };
   const Identity& then = profile.identity;
-  compare("the kernel", then.kernel, here.kernel);
+  compare("Linux", then.kernel, here.kernel);
   compare("the device's model", "'" + then.device_model + "'", "'" + here.device_model + "'");
   compare("the device's size", then.device_bytes, here.device_bytes);
   compare("the engine", then.engine, here.engine);

@@ -148,10 +148,10 @@ TEST_F(ProfileFile, that_is_stale_names_the_differences) {
   const std::string fix = "; run 'k2k calibrate /data'";
   Identity other = profile.identity;
   other.kernel = "6.18";
-  EXPECT_EQ(says(other), "the profile is stale: the kernel was 6.1.0 and is 6.18" + fix);
+  EXPECT_EQ(says(other), "the profile is stale: Linux was 6.1.0 and is 6.18" + fix);
   other.device_model = "other";
   EXPECT_EQ(says(other),
-            "the profile is stale: the kernel was 6.1.0 and is 6.18, the device's model was 'disk' "
+            "the profile is stale: Linux was 6.1.0 and is 6.18, the device's model was 'disk' "
             "and is 'other'" +
                 fix);
   other = profile.identity;

@@ -272,7 +272,7 @@ const ConfigOption options[] = {
     server<&ServerConfig::walls>(
         "server.walls", choice, 0, 0, "off|on|strict", "",
         "Let Linux refuse the threads that make calls for kernels what the policy refuses kernels: "
-        "never, as far as this kernel can, or strictly: without it, the runtime does not start."),
+        "never, as far as this Linux can, or strictly: without it, the runtime does not start."),
     server<&ServerConfig::trace>("server.trace", boolean, 0, 1, "", "",
                                  "Record the events of each request."),
 

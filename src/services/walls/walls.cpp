@@ -83,7 +83,7 @@ void Walls::leave_out(const Trial& trial) {
     program_.clear();
     misses(
         fmt::format("no seccomp filter ({}): K2K alone refuses the calls that the policy "
-                    "refuses; use a kernel with CONFIG_SECCOMP_FILTER, and allow seccomp in the "
+                    "refuses; use a Linux with CONFIG_SECCOMP_FILTER, and allow seccomp in the "
                     "container's profile",
                     std::strerror(trial.filter_error)));
   }

@@ -112,7 +112,7 @@ TEST(Walls, end_a_strict_start_where_the_kernel_has_no_filter) {
   EXPECT_EQ(walls.error().code, ENOTSUP);
   EXPECT_EQ(walls.error().message,
             "server.walls = \"strict\" cannot be kept: no seccomp filter (Invalid argument): K2K "
-            "alone refuses the calls that the policy refuses; use a kernel with "
+            "alone refuses the calls that the policy refuses; use a Linux with "
             "CONFIG_SECCOMP_FILTER, and allow seccomp in the container's profile; or set "
             "server.walls = \"on\" to run without");
 }
