@@ -12,6 +12,7 @@
 #include "labs/interference/harm/lab.hpp"
 #include "labs/interference/orthogonal/lab.hpp"
 #include "labs/interference/trace/lab.hpp"
+#include "labs/translation/lab.hpp"
 
 namespace k2k::cli {
 
@@ -35,6 +36,8 @@ constexpr Lab labs[] = {
     {"escapes", "Attempts to make the host work beyond a cap", k2k::labs::escapes::add_lab},
     {"trace", "Replays an accelerator's requests, without an accelerator",
      k2k::labs::trace::add_lab},
+    {"translation", "The cost of address translation, here and on the thesis' machine (simulated)",
+     k2k::labs::translation::add_lab},
 };
 
 Run add_labs(CommandLine& line, Context& context) {
@@ -82,7 +85,12 @@ Command lab_command() {
           "Linux "
           "work elsewhere, in interrupts, kernel threads or other processes? 'machine' is the CPU "
           "time of the attempt's processes, without the threads of the device, and of Linux "
-          "beyond a moment without requests; 'charged' is what the governors saw.",
+          "beyond a moment without requests; 'charged' is what the governors saw. "
+          "'translation': what do TLB misses, page faults and changes of mappings cost? It "
+          "measures "
+          "this machine's CPU, simulates the machine of the thesis' chapter 4, and sets the "
+          "thesis' "
+          "statements beside both, with a verdict each; 'simulated' marks what no machine did.",
       .examples = {{"k2k lab interference --quick", "Three victims, in three minutes."},
                    {"k2k lab interference --out harm.jsonl --html harm.html",
                     "Every victim, source arm and setting, with records and a page."},
@@ -106,6 +114,8 @@ Command lab_command() {
                    {"k2k lab coalescing --quick", "Five load shapes in less than a minute."},
                    {"k2k lab coalescing dense --rounds 40", "One shape, with a narrower interval."},
                    {"k2k lab escapes", "Nine attempts under a cap of 5 %, in 40 s."},
+                   {"k2k lab translation --quick", "Page walks, faults, shootdowns, in a minute."},
+                   {"k2k lab translation --html translation.html", "All of it, with a page."},
                    {"k2k lab trace uniform --cap 5%", "The study's load, replayed under a cap."},
                    {"k2k lab trace requests.trace --outstanding 16 --json",
                     "A file, to its end, as JSON."}},

@@ -30,6 +30,8 @@ LABS = {
     "orthogonal": ["lab", "orthogonal"],
     "route_simulated": ["route", "simulate"],
     "route_simulated_full": ["route", "simulate", "--full"],
+    "translation": ["lab", "translation"],
+    "translation_simulated": ["lab", "translation", "--simulate"],
 }
 # The conformance suite under this many seeds of the random schedule; run only if named.
 SEEDS = "conformance_seeds"

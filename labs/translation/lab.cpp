@@ -1,0 +1,190 @@
+#include "labs/translation/lab.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/text_table.hpp"
+#include "labs/interference/harm/machine.hpp"
+#include "labs/interference/options.hpp"
+#include "labs/interference/progress_line.hpp"
+#include "labs/translation/measured/page_memory.hpp"
+#include "labs/translation/page.hpp"
+#include "labs/translation/study.hpp"
+
+namespace k2k::labs::translation {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::uint32_t rounds_min = 2;
+constexpr std::uint32_t rounds_max = 1'000;
+constexpr std::uint32_t memory_mib_min = 16;
+constexpr std::uint32_t memory_mib_max = 1u << 20;
+
+// Option values as given; empty: not given.
+struct Options {
+  std::string rounds;
+  std::string memory;
+  std::string html;
+  bool quick = false;
+  bool simulate = false;
+  std::uint64_t seed = 1;
+};
+
+Result<StudyPlan> plan_of(const Options& options) {
+  StudyPlan plan{.simulated_only = options.simulate, .seed = options.seed};
+  std::uint32_t mib = 256;
+  if (!options.quick) {
+    plan.rounds = 10;
+    plan.part = 4;
+    plan.fault_pages = 16'384;
+    plan.shootdown_calls = 2'000;
+    mib = 4'096;
+  }
+  const std::size_t spendable = spendable_bytes() >> 20;
+  if (options.memory.empty()) {
+    mib = static_cast<std::uint32_t>(std::clamp<std::size_t>(spendable / 3, memory_mib_min, mib));
+  } else if (Status status = read_count("--memory", options.memory, memory_mib_max, mib);
+             !status || mib < memory_mib_min || mib > spendable) {
+    return Error{EINVAL, fmt::format("--memory is '{}'; permitted are {} to {} MiB here",
+                                     options.memory, memory_mib_min, spendable)};
+  }
+  plan.bytes_most = std::size_t{mib} << 20;
+  if (!options.rounds.empty()) {
+    const Status status = read_count("--rounds", options.rounds, rounds_max, plan.rounds);
+    if (!status || plan.rounds < rounds_min) {
+      return Error{EINVAL,
+                   fmt::format("--rounds is '{}'; permitted are {} to {}: fewer give no interval",
+                               options.rounds, rounds_min, rounds_max)};
+    }
+  }
+  return plan;
+}
+
+std::string number(const ordered_json& value) {
+  return value.is_null() ? "-" : fmt::format("{:.4g}", value.get<double>());
+}
+std::string count_text(const ordered_json& value) {
+  return fmt::format("{}", value.get<std::uint64_t>());
+}
+
+using Lines = std::vector<std::vector<std::string>>;
+
+std::string measured_tables(const Rows& rows, bool color) {
+  Lines levels = {{"pages", "level", "reach, pages", "reach, KiB", "translation", "end"}};
+  for (const ordered_json& row : rows_of(rows, "levels")) {
+    levels.push_back({row["pages"], count_text(row["level"]), count_text(row["reach_pages"]),
+                      count_text(row["reach_kib"]), number(row["translation_ns"]) + " ns",
+                      row["end_seen"] == true ? "seen" : "beyond"});
+  }
+  Lines faults = {{"page fault", "ns", "faults"}};
+  for (const ordered_json& row : rows_of(rows, "faults")) {
+    faults.push_back({row["kind"], number(row["ns"]), count_text(row["faults"])});
+  }
+  Lines shootdowns = {{"cores", "call", "pages", "ns", "interrupts"}};
+  for (const ordered_json& row : rows_of(rows, "shootdowns")) {
+    shootdowns.push_back({count_text(row["cores"]), row["call"], count_text(row["pages"]),
+                          number(row["ns"]), number(row["interrupts"])});
+  }
+  std::string text = "Measured on this machine\n" + cli::text_table(levels, color);
+  for (const ordered_json& row : rows_of(rows, "at_once")) {
+    text += fmt::format(
+        "Loads that are translated at once: {} (with few pages {}); a further chain adds less than "
+        "a tenth from {} chains on.\n",
+        number(row["loads"]), number(row["twin_loads"]), count_text(row["knee"]));
+  }
+  text += "\n" + cli::text_table(faults, color) + "\n" + cli::text_table(shootdowns, color) + "\n";
+  for (const ordered_json& row : rows_of(rows, "absent")) {
+    text += fmt::format("not measured: {}: {}\n", row["what"].get<std::string>(),
+                        row["why"].get<std::string>());
+  }
+  return text;
+}
+
+std::string table(const Rows& rows, bool simulated_only, bool color) {
+  Lines strides = {{"machine", "source", "64 bytes", "us", "4 KiB", "us", "ns a miss"}};
+  for (const ordered_json& row : rows_of(rows, "strides")) {
+    strides.push_back({row["machine"], row["source"], count_text(row["line_count"]),
+                       number(row["line_us"]), count_text(row["page_count"]),
+                       number(row["page_us"]), number(row["miss_ns"])});
+  }
+  Lines programs = {{"program", "keys", "pages", "prefetch", "misses/1000", "walks/1000", "us"}};
+  for (const ordered_json& row : rows_of(rows, "programs")) {
+    programs.push_back({row["program"], row["keys"], row["pages"], count_text(row["prefetch"]),
+                        number(row["misses_per_1000"]), number(row["walks_per_1000"]),
+                        number(row["us"])});
+  }
+  Lines statements = {{"section", "statement", "thesis", "ours", "source", "verdict"}};
+  for (const ordered_json& row : rows_of(rows, "statements")) {
+    statements.push_back({row["section"], row["id"], row["thesis"],
+                          row["ours"].is_null() ? "-" : number(row["ours"]["mean"]), row["source"],
+                          row["verdict"]});
+  }
+  std::string verdicts;
+  const ordered_json counts = verdicts_of(rows);
+  for (const auto& [verdict, count] : counts.items()) {
+    verdicts += fmt::format("{}{} {}", verdicts.empty() ? "" : ", ", count.get<int>(), verdict);
+  }
+  return (simulated_only ? "" : measured_tables(rows, color) + "\n") +
+         cli::text_table(strides, color) + "\nSimulated: the thesis' machine\n" +
+         cli::text_table(programs, color) + "\n" + cli::text_table(statements, color) +
+         "verdicts: " + verdicts + "\n";
+}
+
+Status write_page(const std::string& path, const ordered_json& result) {
+  if (path.empty()) return {};
+  errno = 0;
+  std::ofstream file(path);
+  file << page_of(result);
+  file.close();
+  if (file) return {};
+  return Error{errno == 0 ? EIO : errno, fmt::format("cannot write {}: {}; name another file with "
+                                                     "--html",
+                                                     path, std::strerror(errno))};
+}
+
+int run(const cli::Context& context, const Options& options) {
+  const auto complain = [](const Error& error) {
+    return cli::complain(fmt::format("lab translation: {}", error.message),
+                         error.code == EINVAL ? cli::exit_usage : cli::exit_failure);
+  };
+  const Result<StudyPlan> plan = plan_of(options);
+  if (!plan) return complain(plan.error());
+  Result<Rows> rows = [&] {
+    ProgressLine progress(steps_of_study);
+    return run_study(plan.value(), [&](const char* what) { progress.next(what); });
+  }();
+  if (!rows) return complain(rows.error());
+  const ordered_json result = {{"rows", rows.value()},   {"machine", harm::machine()},
+                               {"seed", plan->seed},     {"rounds", plan->rounds},
+                               {"quick", options.quick}, {"verdicts", verdicts_of(rows.value())}};
+  if (Status status = write_page(options.html, result); !status) return complain(status.error());
+  if (context.json) return cli::print(result.dump() + "\n");
+  return cli::print(table(rows.value(), options.simulate, context.color));
+}
+
+}  // namespace
+
+cli::Run add_lab(cli::CommandLine& line, cli::Context& context) {
+  auto options = std::make_shared<Options>();
+  line.flag("--quick", options->quick, "3 rounds, less memory and less work: in a minute");
+  line.flag("--simulate", options->simulate, "The simulated machine alone; measures nothing");
+  line.option("--rounds", options->rounds, "Rounds of figures with an interval, 2 to 1000 (10)");
+  line.option("--memory", options->memory,
+              "Memory in pages of one size, in MiB: the largest footprint (4096, at most a quarter "
+              "of what is free)");
+  line.option("--html", options->html, "Write the page of the study to this file");
+  line.option("--seed", options->seed, "Seed of orders and inputs (1)");
+  return [&context, options] { return run(context, *options); };
+}
+
+}  // namespace k2k::labs::translation

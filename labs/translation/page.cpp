@@ -1,0 +1,255 @@
+#include "labs/translation/page.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "labs/translation/study.hpp"
+#include "telemetry/html.hpp"
+
+namespace k2k::labs::translation {
+
+namespace {
+
+using nlohmann::ordered_json;
+using telemetry::in_html;
+
+constexpr const char* style = R"(
+body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:70rem;padding:1rem;color:#1b1f24;background:#fff}
+h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2rem}
+.wide{overflow-x:auto}table{border-collapse:collapse;min-width:100%}
+td,th{border-bottom:1px solid #d0d7de;padding:.4rem .6rem;text-align:left;vertical-align:top}
+td.number{text-align:right;white-space:nowrap}
+.reproduced{color:#116329;font-weight:600}.not-reproduced{color:#a40e26;font-weight:600}
+.cannot-tell,.not-measurable-here{color:#57606a}
+.simulated{background:#fff8c5;padding:0 .3rem}
+svg{max-width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:#1b1f24}
+)";
+
+std::string text_of_cell(const ordered_json& value) {
+  if (value.is_null()) return "-";
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) return fmt::format("{:.4g}", value.get<double>());
+  return value.dump();
+}
+
+struct Column {
+  const char* key;
+  const char* heading;
+};
+
+std::string table_of(const Rows& rows, const std::vector<Column>& columns) {
+  if (rows.empty()) return "<p>Not measured.</p>\n";
+  std::string html = "<div class=wide><table><tr>";
+  for (const Column& column : columns) html += fmt::format("<th>{}", in_html(column.heading));
+  html += "</tr>\n";
+  for (const ordered_json& row : rows) {
+    html += "<tr>";
+    for (const Column& column : columns) {
+      const ordered_json& value = row.at(column.key);
+      const bool marked = value == "simulated";
+      html += fmt::format("<td{}>{}{}{}", value.is_number() ? " class=number" : "",
+                          marked ? "<span class=simulated>" : "", in_html(text_of_cell(value)),
+                          marked ? "</span>" : "");
+    }
+    html += "</tr>\n";
+  }
+  return html + "</table></div>\n";
+}
+
+std::string interval_text(const ordered_json& ours) {
+  if (ours.is_null()) return "-";
+  const double low = ours["low"];
+  const double high = ours["high"];
+  const std::string mean = fmt::format("{:.4g}", ours["mean"].get<double>());
+  return low == high ? mean : fmt::format("{} [{:.4g}, {:.4g}]", mean, low, high);
+}
+
+std::string permitted_text(const ordered_json& permitted) {
+  if (permitted[1].is_null()) return fmt::format("from {:.4g}", permitted[0].get<double>());
+  return fmt::format("{:.4g} to {:.4g}", permitted[0].get<double>(), permitted[1].get<double>());
+}
+
+std::string statements_table(const Rows& rows) {
+  std::string html =
+      "<div class=wide><table><tr><th>section<th>the thesis says<th>thesis<th>ours<th>permitted"
+      "<th>source<th>verdict<th>note</tr>\n";
+  for (const ordered_json& row : rows) {
+    const std::string verdict = row["verdict"];
+    std::string name = verdict;
+    std::replace(name.begin(), name.end(), ' ', '-');
+    const std::string source = row["source"];
+    html += fmt::format(
+        "<tr><td>{}<td>{}<td class=number>{}<td class=number>{}<td class=number>{}<td><span "
+        "class={}>{}</span><td class={}>{}<td>{}</tr>\n",
+        in_html(row["section"]), in_html(row["says"]), in_html(row["thesis"]),
+        in_html(interval_text(row["ours"])), in_html(permitted_text(row["permitted"])), source,
+        source, name, verdict, in_html(row["note"]));
+  }
+  return html + "</table></div>\n";
+}
+
+struct Line {
+  std::string name;
+  const char* color;
+  std::vector<std::pair<double, double>> points;
+};
+
+// Lines over a logarithmic x axis, and y from 0.
+std::string chart(const char* label, const char* x_label, const char* y_label,
+                  const std::vector<Line>& lines) {
+  double least = 1e30;
+  double most = 0;
+  double top = 0;
+  for (const Line& line : lines) {
+    for (const auto& [x, y] : line.points) {
+      least = std::min(least, x);
+      most = std::max(most, x);
+      top = std::max(top, y);
+    }
+  }
+  if (most <= least || top <= 0) return "<p>Not measured.</p>\n";
+  constexpr double left = 60;
+  constexpr double width = 640;
+  constexpr double height = 260;
+  const auto x_of = [&](double x) {
+    return left + width * std::log(x / least) / std::log(most / least);
+  };
+  const auto y_of = [&](double y) { return 10 + height * (1 - y / top); };
+  std::string svg = fmt::format(
+      "<div class=wide><svg role=img aria-label=\"{}\" viewBox=\"0 0 900 320\" width=\"900\">\n",
+      in_html(label));
+  for (int quarter = 0; quarter <= 4; ++quarter) {
+    const double y = top * quarter / 4;
+    svg += fmt::format(
+        "<line x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" stroke=\"#d0d7de\"/><text "
+        "x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">{5:.3g}</text>\n",
+        left, left + width, y_of(y), left - 6, y_of(y) + 4, y);
+  }
+  for (double x = least; x <= most; x *= 4) {
+    svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\" text-anchor=\"middle\">{:g}</text>\n",
+                       x_of(x), height + 26, x);
+  }
+  svg += fmt::format("<text x=\"{}\" y=\"312\" text-anchor=\"middle\">{} ({})</text>\n",
+                     left + width / 2, in_html(x_label), in_html(y_label));
+  double legend = 24;
+  for (const Line& line : lines) {
+    std::string points;
+    for (const auto& [x, y] : line.points)
+      points += fmt::format("{:.1f},{:.1f} ", x_of(x), y_of(y));
+    svg += fmt::format(
+        "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/><text x=\"{}\" "
+        "y=\"{}\" style=\"fill:{}\">{}</text>\n",
+        points, line.color, left + width + 8, legend, line.color, in_html(line.name));
+    legend += 18;
+  }
+  return svg + "</svg></div>\n";
+}
+
+Line line_of(const Rows& rows, const std::string& name, const char* color, const char* x,
+             const char* y) {
+  Line line{name, color, {}};
+  for (const ordered_json& row : rows) {
+    line.points.emplace_back(row.at(x).get<double>(), row.at(y).get<double>());
+  }
+  return line;
+}
+
+std::string levels_chart(const Rows& points) {
+  std::vector<Line> lines;
+  constexpr const char* colors[] = {"#4c78a8", "#e45756", "#54a24b"};
+  for (const char* const pages : {"4 KiB", "2 MiB", "1 GiB"}) {
+    Rows some;
+    std::copy_if(points.begin(), points.end(), std::back_inserter(some),
+                 [&](const ordered_json& row) { return row["pages"] == pages; });
+    const char* const color = colors[lines.size()];
+    lines.push_back(line_of(some, pages, color, "count", "ns"));
+  }
+  return chart("time of a load by the pages touched", "pages touched", "ns a load", lines);
+}
+
+std::string machine_list(const ordered_json& machine) {
+  std::string rows;
+  for (const auto& [key, value] : machine.items()) {
+    rows += fmt::format("<tr><th>{}<td>{}</tr>\n", in_html(key), in_html(text_of_cell(value)));
+  }
+  return "<div class=wide><table>" + rows + "</table></div>\n";
+}
+
+}  // namespace
+
+std::string page_of(const ordered_json& result) {
+  const Rows rows = result.at("rows").get<Rows>();
+  const auto of = [&](const char* table) { return rows_of(rows, table); };
+  const char* const simulated = "<span class=simulated>simulated</span>";
+  std::string body = fmt::format(
+      "<h1>Address translation and shared virtual memory</h1>\n"
+      "<p>Seed {}, {} rounds. Intervals are of 95 %. What is marked {} comes from a model of the "
+      "thesis' machine with the thesis' constants, not from any machine.</p>\n"
+      "<h2>The thesis' statements beside ours</h2>\n{}",
+      result["seed"].get<std::uint64_t>(), result["rounds"].get<std::uint32_t>(), simulated,
+      statements_table(of("statements")));
+  body += "<h2>Levels of translation of this machine</h2>\n" + levels_chart(of("points")) +
+          table_of(of("levels"), {{"pages", "pages"},
+                                  {"level", "level"},
+                                  {"reach_pages", "reach, pages"},
+                                  {"reach_kib", "reach, KiB"},
+                                  {"translation_ns", "translation, ns a load"},
+                                  {"end_seen", "end seen"}});
+  body +=
+      "<h2>Translations side by side: figure 4.2</h2>\n<p>This machine: chains of loads, each "
+      "load a page.</p>\n" +
+      chart("time of a step by chains", "chains", "ns a step",
+            {line_of(of("chains"), "a page a load", "#4c78a8", "chains", "step_ns"),
+             line_of(of("chains"), "few pages", "#54a24b", "chains", "twin_step_ns")}) +
+      table_of(of("at_once"), {{"pages", "pages"},
+                               {"loads", "loads at once, a page each"},
+                               {"twin_loads", "in few pages"},
+                               {"knee", "knee, chains"}}) +
+      fmt::format("<p>The thesis' machine, {}.</p>\n", simulated) +
+      chart("simulated latency by work-items", "work-items", "ns, simulated",
+            {line_of(of("latency"), "simulated", "#e45756", "items", "ns")});
+  body += "<h2>Strides: table 4.3</h2>\n" + table_of(of("strides"), {{"machine", "machine"},
+                                                                     {"source", "source"},
+                                                                     {"counted", "counted"},
+                                                                     {"line_count", "64 bytes"},
+                                                                     {"line_us", "us"},
+                                                                     {"page_count", "4 KiB"},
+                                                                     {"page_us", "us"},
+                                                                     {"miss_ns", "ns a miss"}});
+  body +=
+      "<h2>Page faults of this machine's CPU</h2>\n" +
+      table_of(of("faults"),
+               {{"kind", "kind"}, {"about", "what"}, {"faults", "faults"}, {"ns", "ns a fault"}});
+  body += "<h2>Changes of mappings: table 4.4</h2>\n" +
+          table_of(of("shootdowns"), {{"cores", "cores"},
+                                      {"call", "call"},
+                                      {"pages", "pages"},
+                                      {"ns", "ns a call"},
+                                      {"interrupts", "interrupts a call"}});
+  body += "<h2>Programs: figures 4.3, 4.4 and 4.5</h2>\n" +
+          table_of(of("programs"), {{"program", "program"},
+                                    {"source", "source"},
+                                    {"footprint_gb", "footprint, GB"},
+                                    {"keys", "keys"},
+                                    {"pages", "pages"},
+                                    {"prefetch", "prefetch"},
+                                    {"misses_per_1000", "misses a 1,000 instructions"},
+                                    {"walks_per_1000", "walks"},
+                                    {"us", "us"}});
+  body += "<h2>Not measured</h2>\n" +
+          (of("absent").empty() ? std::string("<p>Everything was measured.</p>\n")
+                                : table_of(of("absent"), {{"what", "what"}, {"why", "why"}}));
+  body += "<h2>Machine</h2>\n" + machine_list(result["machine"]);
+  return fmt::format(
+      "<!doctype html>\n<html lang=en><head><meta charset=utf-8>"
+      "<meta name=viewport content=\"width=device-width, initial-scale=1\">"
+      "<link rel=icon href=\"data:,\">"
+      "<title>Address translation</title><style>{}</style></head><body>\n{}</body></html>\n",
+      style, body);
+}
+
+}  // namespace k2k::labs::translation

@@ -1,0 +1,56 @@
+#pragma once
+// The figures and tables of section 4.4, of the simulated machine.
+//
+// Threading: pure functions.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "labs/translation/change_points.hpp"
+#include "labs/translation/simulated/machine.hpp"
+#include "labs/translation/simulated/programs.hpp"
+
+namespace k2k::labs::translation {
+
+// Figure 4.2.
+struct LatencyPoint {
+  std::uint32_t items;
+  double ns;  // That a wavefront waits for the translations of one instruction.
+};
+// Of 1 to 64 work-items, by a machine with this many walkers.
+std::vector<LatencyPoint> latency_by_items(std::uint32_t walkers);
+// The largest number of work-items before the latency's first step.
+std::uint32_t knee_of(const std::vector<LatencyPoint>& points);
+
+// One program under one setting, in rounds with inputs of their own seeds.
+struct ProgramRun {
+  std::string program;
+  bool sorted;
+  std::uint64_t page_bytes;
+  std::uint32_t prefetch;
+  std::vector<Counts> rounds;
+};
+
+struct SimulatedFigures {
+  std::vector<LatencyPoint> latency;
+  // Table 4.3: strides of a line and of a page, without a prefetch and with it, and in large pages.
+  Counts line;
+  Counts page;
+  Counts page_prefetched;
+  Counts page_large;
+  std::vector<ProgramRun> runs;
+
+  // Expects a setting that was run.
+  [[nodiscard]] const ProgramRun& run_of(const std::string& program, bool sorted,
+                                         std::uint64_t page_bytes, std::uint32_t prefetch) const;
+};
+
+struct SimulatedOptions {
+  std::uint32_t rounds = 3;  // At least 2: an interval needs them.
+  std::uint32_t part = 1;    // Of the programs' work (Work::part).
+  std::uint64_t seed = 1;
+};
+SimulatedFigures simulated_figures(const SimulatedOptions& options);
+
+}  // namespace k2k::labs::translation
