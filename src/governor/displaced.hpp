@@ -5,8 +5,8 @@
 // grants, because the core may become busy at any moment. A free grant that ends while all cores
 // are busy may become a debt; a debt beyond a burst must be paid off first. Free service costs
 // sleep, so wake-ups of cores have a budget of their own. After that is used up, the source stays
-// masked, and one timer collects the requests that arrive meanwhile (HISS, figure 4: sleep
-// residency falls from 86 to 12 % if each request wakes a core).
+// masked, and one timer collects the requests that arrive meanwhile (HISS, sections
+// IV-B and V-E: sleep residency falls from 86 to 12 % if each request wakes a core).
 //
 // The caller reports whether all cores are busy. A study measured 9 to 17 times the throughput of
 // the plain budget at the same cap, with cores that are busy 75 to 90 % of the time.

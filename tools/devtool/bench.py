@@ -21,17 +21,43 @@ RESULTS = ROOT / "bench/results"
 # Foreign benchmarks, run only if named: the function that builds the measuring program.
 PEERS = {"llvm_rpc": peers.llvm_rpc}
 # Laboratories and simulations, run only if named: the arguments of k2k.
+TRACED = ["lab", "governor", "--load", "trace", "--policy"]
 LABS = {
     "adaptive_coalescing": ["lab", "coalescing"],
+    "escapes": ["lab", "escapes"],
     "generators": ["lab", "generators"],
     "governor": ["lab", "governor"],
     "governor_trace": ["lab", "governor", "--load", "trace"],
+    "governor_displaced": [*TRACED, "none,budget,displaced"],
+    "governor_busy": [*TRACED, "none,budget,displaced,auto", "--busy", "100%"],
     "governor_simulated": ["lab", "governor", "--simulate", "--all"],
+    "interference": ["lab", "interference"],
+    "interference_quick": ["lab", "interference", "--quick"],
     "orthogonal": ["lab", "orthogonal"],
+    "trace_uniform": ["lab", "trace", "uniform"],
+    "trace_uniform_5": ["lab", "trace", "uniform", "--cap", "5%"],
+    "trace_uniform_1": ["lab", "trace", "uniform", "--cap", "1%"],
+    "trace_lognormal": ["lab", "trace", "lognormal"],
+    "trace_poisson": ["lab", "trace", "poisson:20000"],
     "route_simulated": ["route", "simulate"],
     "route_simulated_full": ["route", "simulate", "--full"],
     "translation": ["lab", "translation"],
     "translation_simulated": ["lab", "translation", "--simulate"],
+}
+# Names for several benchmarks, so that one command records them on one machine: those of a part of
+# docs/results and of tables that stand side by side.
+GROUPS = {
+    "governor_labs": [
+        "governor",
+        "governor_trace",
+        "governor_displaced",
+        "governor_busy",
+        "governor_simulated",
+        "orthogonal",
+        "adaptive_coalescing",
+        "generators",
+    ],
+    "traces": [name for name in LABS if name.startswith("trace_")],
 }
 # The conformance suite under this many seeds of the random schedule; run only if named.
 SEEDS = "conformance_seeds"
@@ -64,10 +90,13 @@ def bench(names: list[str], record: bool) -> None:
     build.build(PRESET)
     small = programs()
     own = [*small, *system_benchmarks()]
+    names = [one for name in names for one in GROUPS.get(name, [name])]
     known = [*own, *system_benchmarks("long_runs"), SEEDS, *LABS, *PEERS]
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise Refused(f"no benchmark {', '.join(unknown)}; there are: {', '.join(known)}", 2)
+        raise Refused(
+            f"no benchmark {', '.join(unknown)}; there are: {', '.join([*known, *GROUPS])}", 2
+        )
     folder = RESULTS if record else build.folder(PRESET) / "bench-results"
     folder.mkdir(parents=True, exist_ok=True)
     commit()

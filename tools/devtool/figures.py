@@ -21,6 +21,10 @@ SCHEMAS = {
     "governor_trace": 2,
 }
 
+# A mean that differs from its median by more than this part is printed beside it: then the runs
+# have two modes or outliers, and the median alone names a value that many runs did not take.
+SKEWED = 0.25
+
 NAMES_LETTERS_MAX = 80  # Letters in the names of a plot's bars, side by side.
 NAMES_LINES_MAX = 4
 
@@ -72,17 +76,22 @@ class Figure:
                     )
         return figure
 
+    def cell(self, series: str, place: int) -> str:
+        """The median and the standard deviation of the runs; the mean too if it is far away."""
+        one = self.series[series]
+        median, mean = one.median[place], one.mean[place]
+        text = f"{median:g} ± {two_digits(one.sd[place])}"
+        return f"{text} (mean {mean:g})" if abs(mean - median) > SKEWED * abs(median) else text
+
     def ratio(self, series: str, base: str, place: int) -> float:
         """The median of `series` divided by the median of `base`, at a place."""
         return self.series[series].median[place] / self.series[base].median[place]
 
     def markdown(self) -> str:
-        """Medians, with the standard deviation of the runs behind them."""
+        """Medians, with the standard deviation of the runs behind them, and means far from them."""
         rows = [[str(self.x), *self.series]]
         for index, place in enumerate(self.places):
-            cells = [
-                f"{s.median[index]:g} ± {two_digits(s.sd[index])}" for s in self.series.values()
-            ]
+            cells = [self.cell(series, index) for series in self.series]
             rows.append([f"{place:,.0f}", *cells])
         return markdown_table(rows)
 

@@ -41,6 +41,12 @@ def test_a_figure_as_markdown_has_a_line_a_place() -> None:
     ]
 
 
+def test_a_mean_far_from_its_median_stands_beside_it() -> None:
+    two_modes = {"median": [4.4, 8], "mean": [36.5, 8.1], "sd": [34.1, 1]}
+    lines = Figure.of({**FIGURE, "series": {"reader": two_modes}}).markdown().splitlines()
+    assert lines[2:] == ["| 4 | 4.4 ± 34 (mean 36.5) |", "| 16 | 8 ± 1 |"]
+
+
 @pytest.mark.parametrize("broken", [None, 7, {}, {**FIGURE, "series": {"a": {"median": [1, 2]}}}])
 def test_a_line_that_is_no_figure_is_refused(broken: Any) -> None:
     with pytest.raises(ValueError, match="no figure of k2k bench"):

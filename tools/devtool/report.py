@@ -19,6 +19,8 @@ from devtool.tree import ROOT, shown
 RESULTS = ROOT / "bench/results"
 FOLDER = ROOT / "docs/results"
 PAGE = FOLDER / "README.md"
+# A heading of a part of the page.
+PART = re.compile(r"^# ", re.MULTILINE)
 # The text between two marks of one name is generated.
 MARKED = re.compile(r"<!-- (?P<name>\w+) -->\n.*?<!-- /(?P=name) -->\n", re.DOTALL)
 
@@ -65,7 +67,37 @@ def page(results: Path = RESULTS, file: Path = PAGE) -> str:
     if sorted(marked) != sorted(new):
         odd = sorted({*marked} ^ {*new}) or "twice the same"
         raise Refused(f"{shown(file)}: the marks and the benchmarks of report.py differ in {odd}")
-    return MARKED.sub(lambda match: _between_marks(match["name"], new[match["name"]]), text)
+    apart = _apart(text, results)
+    return MARKED.sub(
+        lambda match: _between_marks(
+            match["name"], apart.get(match["name"], "") + new[match["name"]]
+        ),
+        text,
+    )
+
+
+def _apart(text: str, results: Path) -> dict[str, str]:
+    """The notes that separate records of different machines, by benchmark.
+
+    The first record of a part of the page gives the part's machine. Records of another machine get
+    a note. Errors: Refused, for a record that cannot be read.
+    """
+    notes = {}
+    for part in PART.split(text):
+        machine = ""
+        for match in MARKED.finditer(part):
+            record = recorded(results, match["name"]).record
+            if record is None:
+                continue
+            # Linux changes on a machine; its processor and cores do not.
+            this = str(record.get("machine", "")).partition(", Linux")[0]
+            machine = machine or this
+            if this != machine:
+                notes[match["name"]] = (
+                    f"**Measured on {this}; the first table of this part on {machine}.** Compare "
+                    "no figure of one with a figure of the other.\n\n"
+                )
+    return notes
 
 
 def blocks(results: Path) -> dict[str, str]:

@@ -153,6 +153,40 @@ def _governor_bars(rows: list[Record]) -> list[Bars]:
     ]
 
 
+def _beside_bars(rows: list[Record]) -> list[Bars]:
+    """Policies that look at other programs: requests served, and what those programs lost."""
+    policies, caps = _capped(rows)
+    names = [_percent(cap) for cap in caps]
+
+    def found(key: str, cap: float) -> list[float | None]:
+        some = [_governed(rows, policy, cap) for policy in policies]
+        return [None if row is None else row[key] for row in some]
+
+    def bars(key: str, title: str, label: str, text: Callable[[float], str], scale: float) -> Bars:
+        cells = [found(key, cap) for cap in caps]
+        table = [
+            [name, *("–" if one is None else text(one) for one in line)]
+            for name, line in zip(names, cells, strict=True)
+        ]
+        groups: dict[str, list[float | None]] = {
+            policy: [None if value is None else value * scale for value in values]
+            for policy, values in zip(policies, zip(*cells, strict=True), strict=True)
+        }
+        heading = ["cap, or permitted loss", *policies]
+        return Bars(
+            key.replace("_", "-"), title, heading, table, names, groups, heading[0], label, True
+        )
+
+    all_bars = [
+        bars("throughput", "Requests a second", "requests/s", lambda value: f"{value:,.0f}", 1),
+        bars("share", "Share of all cores' CPU time", "share, %", _percent, 100),
+    ]
+    if any(row["busy"] for row in rows):
+        title = "Loss of CPU programs that want every core"
+        all_bars.append(bars("cpu_loss", title, "loss, %", _percent, 100))
+    return all_bars
+
+
 def _study(rows: list[Record]) -> list[Record]:
     return [row for row in rows if row["load"] == "study"]
 
@@ -164,10 +198,17 @@ def _generators_bars(rows: list[Record]) -> list[Bars]:
     costs = [row["service_cpu_s"] * 1e6 / n for row, n in zip(asked, requests, strict=True)]
     rates = [n / row["elapsed_s"] for row, n in zip(asked, requests, strict=True)]
     table = [
-        [name, f"{row['faults']:,}", f"{row['calls']:,}", f"{rate:,.0f}", f"{cost:.2g} µs"]
+        [
+            name,
+            f"{row['pages']:,}" if "pages" in row else "–",
+            f"{row['faults']:,}",
+            f"{row['calls']:,}",
+            f"{rate:,.0f}",
+            f"{cost:.2g} µs",
+        ]
         for name, row, rate, cost in zip(names, asked, rates, costs, strict=True)
     ]
-    heading = ["generator", "faults", "calls", "requests/s", "service CPU a request"]
+    heading = ["generator", "pages", "faults", "calls", "requests/s", "service CPU a request"]
     title = "Service CPU time a request, by generator"
     return [
         Bars(
@@ -261,6 +302,8 @@ def _coalescing_bars(rows: list[Record]) -> list[Bars]:
 LABORATORIES = (
     Laboratory("governor", _governor_bars),
     Laboratory("governor_trace", _governor_bars),
+    Laboratory("governor_displaced", _beside_bars),
+    Laboratory("governor_busy", _beside_bars),
     Laboratory("governor_simulated", lambda rows: _governor_bars(_study(rows))),
     Laboratory("orthogonal", _orthogonal_bars),
     Laboratory("adaptive_coalescing", _coalescing_bars),

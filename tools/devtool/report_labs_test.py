@@ -59,6 +59,42 @@ def test_the_governor_is_told_by_cap_and_policy(tmp_path: Path) -> None:
     assert "commit abc123, two cores" in text
 
 
+def beside(policy: str, cap: float, served: float, loss: float | None) -> dict[str, Any]:
+    more = {"throughput": served, "cpu_loss": loss, "busy": 0 if loss is None else 1}
+    return governed(policy, cap, cap, None) | more
+
+
+def test_policies_that_look_at_other_programs_show_what_those_lost(tmp_path: Path) -> None:
+    rows = [
+        beside("none", 1, 50_000, 0.4),
+        *(beside("budget", cap, 1000 * cap, 0.016) for cap in (0.01, 0.05)),
+        *(beside("auto", cap, 900 * cap, 0.0158) for cap in (0.01, 0.05)),
+    ]
+    write(tmp_path, "governor_busy", ABOUT | {"rows": rows})
+    text = report.blocks(tmp_path)["governor_busy"]
+    assert "| cap, or permitted loss | budget | auto |" in text
+    assert "| 5 % | 50 | 45 |" in text
+    assert "**Loss of CPU programs that want every core**" in text
+    assert "| 1 % | 1.6 % | 1.58 % |" in text
+
+
+def test_generators_tell_pages_from_the_requests_for_them(tmp_path: Path) -> None:
+    older = {"generator": "spmv", "faults": 11_964, "calls": 0, "elapsed_s": 1, "service_cpu_s": 1}
+    newer = older | {"generator": "sssp", "pages": 913, "faults": 12_184}
+    write(tmp_path, "generators", ABOUT | {"rows": [older, newer]})
+    text = report.blocks(tmp_path)["generators"]
+    assert "| spmv | – | 11,964 | 0 |" in text
+    assert "| sssp | 913 | 12,184 | 0 |" in text
+
+
+def test_without_cpu_programs_there_is_no_loss(tmp_path: Path) -> None:
+    rows = [beside("budget", 0.01, 700, None), beside("displaced", 0.01, 27_000, None)]
+    write(tmp_path, "governor_displaced", ABOUT | {"rows": rows})
+    text = report.blocks(tmp_path)["governor_displaced"]
+    assert "| 1 % | 700 | 27,000 |" in text
+    assert "Loss" not in text
+
+
 def test_the_ledgers_share_leaves_the_ticker_of_backoff_out(tmp_path: Path) -> None:
     rows = [row | {"ledger_share": row["share"] / 10} for row in GOVERNED]
     write(tmp_path, "governor", GOVERNOR | {"rows": rows})
