@@ -18,6 +18,14 @@ nlohmann::ordered_json goal_row(Goal goal, const std::vector<double>& rounds) {
           {"verdict", name_of(judgement.verdict)}};
 }
 
+nlohmann::ordered_json unjudged_row(Goal goal, double seen) {
+  const bool higher = goal->better == Better::higher;
+  return {{"goal", goal->title},
+          {"seen", rounded(seen)},
+          {higher ? "at_least" : "at_most", goal->target},
+          {"reached", higher ? seen >= goal->target : seen <= goal->target}};
+}
+
 Goals goals_of(const nlohmann::ordered_json& result) {
   Goals goals;
   if (!result.is_structured()) return goals;

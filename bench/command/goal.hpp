@@ -15,6 +15,10 @@ namespace k2k::bench {
 // `rounds` holds one value per round, at least two, each above 0.
 nlohmann::ordered_json goal_row(Goal goal, const std::vector<double>& rounds);
 
+// A goal that has no verdict, because its figure differs from machine to machine: what this run
+// saw, and whether it reached the goal. It sets no exit status.
+nlohmann::ordered_json unjudged_row(Goal goal, double seen);
+
 struct Goals {
   std::size_t judged = 0;
   std::size_t missed = 0;  // Without the goals that cannot be reached on this machine

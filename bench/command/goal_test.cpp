@@ -30,6 +30,14 @@ TEST(Goals, that_cannot_be_told_are_not_missed) {
   EXPECT_EQ(goals_of({{"rows", {row}}}).missed, 0u);
 }
 
+TEST(Goals, that_differ_by_machine_tell_a_miss_and_set_no_exit_status) {
+  const json missed = unjudged_row(Goal("idle", "polling, share of a core"), 0.21);
+  EXPECT_EQ(missed.dump(),
+            R"({"goal":"polling, share of a core","seen":0.21,"at_most":0.05,"reached":false})");
+  EXPECT_EQ(unjudged_row(Goal("idle", "polling, share of a core"), 0.05)["reached"], true);
+  EXPECT_EQ(goals_of({{"rows", {missed}}}).judged, 0u);
+}
+
 TEST(Goals, out_of_reach_or_without_a_promise_are_not_missed) {
   const json rows = {{{"verdict", "missed"}, {"out_of_reach", true}},
                      {{"verdict", "missed"}, {"out_of_reach", false}},

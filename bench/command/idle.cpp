@@ -155,14 +155,20 @@ Status with_kernel(Runtime& runtime, Quiet& quiet) {
   return {};
 }
 
-// CPU time of one nap, in microseconds.
-double nap_cost_us(std::chrono::microseconds length, int count) {
+struct NapCost {
+  double cpu_us = 0;  // Of one nap,
+  double share = 0;   // and of a core that only naps.
+};
+
+NapCost nap_cost(std::chrono::microseconds length, int count) {
   prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);  // As the service threads do.
+  const Instant begin = now();
   const Nanoseconds before = thread_time();
   for (int nap = 0; nap < count; ++nap) std::this_thread::sleep_for(length);
   const double spent = static_cast<double>((thread_time() - before).count());
+  const double elapsed = static_cast<double>((now() - begin).count());
   prctl(PR_SET_TIMERSLACK, 0ul, 0ul, 0ul, 0ul);  // The default again.
-  return spent / 1'000 / count;
+  return {spent / 1'000 / count, spent / elapsed};
 }
 
 }  // namespace
@@ -209,8 +215,17 @@ Result<nlohmann::ordered_json> idle(const RuntimeConfig& base) {
   result["futex"] = {{"p50_us", rounded(futexes.median())},
                      {"bare_p50_us", rounded(bare.median())},
                      {"ratio", rounded(futexes.median() / bare.median())}};
-  result["nap"] = {{"cpu_us_of_80", rounded(nap_cost_us(80us, 2'000))},
-                   {"cpu_us_of_1300", rounded(nap_cost_us(1'300us, 300))}};
+  // Between two requests nothing wakes the core but the poller's own naps: `share_of_80` is the
+  // least share of a core of any poller that answers within 80 us in the median.
+  const NapCost short_nap = nap_cost(80us, 2'000);
+  result["nap"] = {{"cpu_us_of_80", rounded(short_nap.cpu_us)},
+                   {"share_of_80", rounded(short_nap.share)},
+                   {"cpu_us_of_1300", rounded(nap_cost(1'300us, 300).cpu_us)}};
+  result["on_this_machine"] = {
+      unjudged_row(Goal("idle", "polling, p50 in us"), latency.median()),
+      unjudged_row(Goal("idle", "polling, share of a core"), asked->cpu_share),
+      unjudged_row(Goal("idle", "quiet, share of a core"), quiet.shares.median()),
+      unjudged_row(Goal("idle", "quiet, first call in us"), quiet.firsts.median())};
   result["goals"] = {goal_row({"idle", "futex / bare"}, ratios)};
   return result;
 }
