@@ -7,6 +7,10 @@
 //                  and resolves them, the thread that faulted sleeps
 //   native         Linux' own fault on anonymous memory: the floor
 //
+// The latency with a reader thread has two modes: Linux wakes the reader on the core that faulted,
+// which is then free, or on another core, which it first interrupts. reader_modes_us has both, each
+// with the threads on chosen cores.
+//
 // N work-items on one unit touch the pages of a region in turn, each touch a fault, as in the
 // thesis' micro-benchmark with n work-items; reader thread: N threads, because each fault holds
 // one. The parts are those of figure 4.6, by the clock of the handler: the rest of a touch is the
@@ -17,6 +21,8 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -27,6 +33,8 @@
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
@@ -114,10 +122,35 @@ class Mapping {
   void* address_;
 };
 
+// Cores of a reader thread and of the threads that fault. Empty: any core.
+struct Placement {
+  std::optional<int> reader = {};
+  std::optional<int> faulting = {};
+};
+
+std::vector<int> usable_cores() {
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  ::sched_getaffinity(0, sizeof(usable), &usable);
+  std::vector<int> cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &usable)) cores.push_back(core);
+  }
+  return cores;
+}
+
+void stay_on(std::optional<int> core) {
+  if (!core) return;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(*core, &one);
+  ::pthread_setaffinity_np(::pthread_self(), sizeof(one), &one);
+}
+
 // The other synchronous handler: a thread that reads faults from Linux, one at a time.
 class Reader {
  public:
-  Reader(std::byte* memory, std::size_t bytes)
+  Reader(std::byte* memory, std::size_t bytes, std::optional<int> core)
       : faults_(static_cast<int>(
             ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY))),
         end_(::eventfd(0, EFD_CLOEXEC)) {
@@ -128,7 +161,11 @@ class Reader {
     wish.mode = UFFDIO_REGISTER_MODE_MISSING;
     ok_ = faults_ >= 0 && end_ >= 0 && ::ioctl(faults_, UFFDIO_API, &api) == 0 &&
           ::ioctl(faults_, UFFDIO_REGISTER, &wish) == 0;
-    if (ok_) thread_ = std::thread([this] { serve(); });
+    if (!ok_) return;
+    thread_ = std::thread([this, core] {
+      stay_on(core);
+      serve();
+    });
   }
   ~Reader() {
     const std::uint64_t one = 1;
@@ -165,7 +202,8 @@ class Reader {
   std::thread thread_;
 };
 
-Result<FaultTimes> touch_by_threads(std::size_t pages, std::uint32_t count) {
+Result<FaultTimes> touch_by_threads(std::size_t pages, std::uint32_t count,
+                                    const Placement& placement) {
   const Mapping memory(pages * page_bytes);
   if (!memory.ok()) return Error{ENOMEM, "no memory to touch"};
   FaultTimes measured;
@@ -173,13 +211,16 @@ Result<FaultTimes> touch_by_threads(std::size_t pages, std::uint32_t count) {
   const Touch touch{memory.data(), measured.latencies_us.data(), pages,
                     nanoseconds_per_cycle() / 1'000};
   try {
-    const Reader reader(memory.data(), pages * page_bytes);
+    const Reader reader(memory.data(), pages * page_bytes, placement.reader);
     if (!reader.ok())
       return Error{errno, "userfaultfd is refused; see vm.unprivileged_userfaultfd"};
     const Instant begin = now();
     std::vector<std::thread> threads;
     for (std::uint32_t thread = 0; thread < count; ++thread) {
-      threads.emplace_back([&, thread] { touch(thread, count); });
+      threads.emplace_back([&, thread] {
+        stay_on(placement.faulting);
+        touch(thread, count);
+      });
     }
     for (std::thread& thread : threads) thread.join();
     measured.elapsed_s = static_cast<double>((now() - begin).count()) / 1e9;
@@ -196,7 +237,7 @@ const std::vector<std::string> manner_names = {"zeros", "copy", "in place", "rea
 Result<FaultTimes> measure(Runtime& runtime, FaultManner manner, std::size_t pages,
                            std::uint32_t items, const std::vector<std::byte>& source) {
   const std::size_t bytes = pages * page_bytes;
-  if (manner == FaultManner::reader) return touch_by_threads(pages, items);
+  if (manner == FaultManner::reader) return touch_by_threads(pages, items, {});
   if (manner == FaultManner::native) {
     const Mapping memory(bytes);
     if (!memory.ok()) return Error{ENOMEM, "no memory to touch"};
@@ -209,6 +250,25 @@ Result<FaultTimes> measure(Runtime& runtime, FaultManner manner, std::size_t pag
                           : DemandRegion::zero(runtime, bytes, options);
   if (!region) return region.error();
   return touch_by_kernel(runtime, region.value().data(), pages, items);
+}
+
+// The median latency of one thread's faults, with the reader on the same core and on another one;
+// null where the process may use one core only.
+Result<nlohmann::ordered_json> reader_modes(std::size_t pages, std::size_t runs) {
+  const std::vector<int> cores = usable_cores();
+  nlohmann::ordered_json modes = {{"same core", nullptr}, {"another core", nullptr}};
+  for (const char* const mode : {"same core", "another core"}) {
+    const bool same = std::string_view(mode) == "same core";
+    if (cores.empty() || (!same && cores.size() < 2)) continue;
+    Samples medians;
+    for (std::size_t run = 0; run < runs; ++run) {
+      const auto measured = touch_by_threads(pages, 1, {same ? cores[0] : cores[1], cores[0]});
+      if (!measured) return measured.error();
+      medians.add(Samples(measured->latencies_us).median());
+    }
+    modes[mode] = rounded(medians.median());
+  }
+  return modes;
 }
 
 // Parts of the mean latency. The signal is a part that only the faulting thread can measure.
@@ -268,6 +328,9 @@ Result<nlohmann::ordered_json> faults(const RuntimeConfig& base, Effort effort) 
       }
     }
   }
+  const Result<nlohmann::ordered_json> modes =
+      reader_modes(pages, effort == Effort::brief ? 1 : 10);
+  if (!modes) return modes.error();
   const std::size_t last = places.size() - 1;
   const auto at = [](FaultManner manner) { return static_cast<std::size_t>(manner); };
   nlohmann::ordered_json result;
@@ -278,6 +341,7 @@ Result<nlohmann::ordered_json> faults(const RuntimeConfig& base, Effort effort) 
   result["split_copy"] = split_copy.json();
   result["faults"] = pages;
   result["pages_a_range"] = rounded(pages_a_range.median());
+  result["reader_modes_us"] = modes.value();
   result["request_to_native"] =
       rounded(median.median(at(FaultManner::zeros), 0) / median.median(at(FaultManner::native), 0));
   result["in_place_to_request"] = rounded(median.median(at(FaultManner::in_place), 0) /

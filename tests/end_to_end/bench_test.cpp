@@ -173,6 +173,9 @@ TEST_F(Bench, faults_compares_handlers_and_splits_the_latency) {
                   {"initialisation", "scheduling", "processing", "completion", "signal"});
   }
   EXPECT_GT(result["request_to_native"].get<double>(), 0);
+  const json& modes = result["reader_modes_us"];
+  EXPECT_GT(modes["same core"].get<double>(), 0) << modes;
+  EXPECT_EQ(modes["another core"].is_null(), std::thread::hardware_concurrency() < 2) << modes;
 }
 
 TEST_F(Bench, prints_a_figure_as_a_table_for_people) {
