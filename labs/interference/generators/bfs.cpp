@@ -56,6 +56,10 @@ class Bfs : public Workload {
     return depths;
   }
 
+  [[nodiscard]] std::vector<const DemandRegion*> regions() const override {
+    return {offsets_.region(), targets_.region(), &depths_};
+  }
+
  private:
   [[nodiscard]] std::uint32_t vertices() const {
     return static_cast<std::uint32_t>(offsets_.size() - 1);

@@ -102,6 +102,10 @@ class Bpt : public Workload {
     return values;
   }
 
+  [[nodiscard]] std::vector<const DemandRegion*> regions() const override {
+    return {nodes_.region(), wanted_.region()};
+  }
+
  private:
   std::uint64_t seed_;
   std::vector<std::uint64_t> keys_;

@@ -57,6 +57,10 @@ class Files : public Workload {
     return twice;
   }
 
+  [[nodiscard]] std::vector<const DemandRegion*> regions() const override {
+    return {records_.region()};
+  }
+
  private:
   TemporaryFolder folder_;
   std::vector<FilePath> paths_;

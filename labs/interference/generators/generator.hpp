@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "k2k/demand_region.hpp"
 #include "k2k/runtime.hpp"
 
 namespace k2k::labs::generators {
@@ -51,6 +52,9 @@ class Workload {
   [[nodiscard]] virtual std::vector<double> reference() = 0;
   // The permitted relative error of an answer: 0 if sums do not depend on their order.
   [[nodiscard]] virtual double tolerance() const { return 0; }
+
+  // The workload's memory that is filled on demand.
+  [[nodiscard]] virtual std::vector<const DemandRegion*> regions() const = 0;
 
   // The reason why this machine cannot run the generator, with the remedy; then no answers are
   // compared.

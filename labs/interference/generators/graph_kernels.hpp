@@ -50,13 +50,29 @@ struct Worklist {
   std::uint32_t* count;
 };
 
+// Copies the distances of a list's vertices. So the next launch offers the same distances for every
+// order of its work-items, and puts the same vertices into the next list.
+struct SsspSnapshotKernel {
+  const std::uint32_t* distances;
+  const std::uint32_t* now;
+  std::uint32_t now_count;
+  std::uint32_t* before;
+
+  K2K_DEVICE void operator()() const {
+    for (std::uint64_t place = k2k::global_rank(); place < now_count; place += k2k::global_size()) {
+      before[place] = protocol::device_load(distances + now[place]);
+    }
+  }
+};
+
 // Every vertex of one list offers its neighbours the path through it; a vertex with a shorter
 // distance enters the next list, once.
 struct SsspKernel {
   DeviceGraph graph;
   const std::uint32_t* weights;  // Of the edges, indexed as the targets.
   std::uint32_t* distances;
-  std::uint32_t* listed;  // For each vertex, the last round in which it entered a list.
+  const std::uint32_t* before;  // Of the list's vertices, by their places in the list.
+  std::uint32_t* listed;        // For each vertex, the last round in which it entered a list.
   const std::uint32_t* now;
   std::uint32_t now_count;
   Worklist next;
@@ -64,13 +80,12 @@ struct SsspKernel {
 
   K2K_DEVICE void operator()() const {
     for (std::uint64_t place = k2k::global_rank(); place < now_count; place += k2k::global_size()) {
-      relax_around(now[place]);
+      relax_around(now[place], before[place]);
     }
   }
 
  private:
-  K2K_DEVICE void relax_around(std::uint32_t vertex) const {
-    const std::uint32_t distance = protocol::device_load(distances + vertex);
+  K2K_DEVICE void relax_around(std::uint32_t vertex, std::uint32_t distance) const {
     const std::uint32_t end = graph.offsets[vertex + 1];
     for (std::uint32_t edge = graph.offsets[vertex]; edge < end; ++edge) {
       const std::uint32_t other = graph.targets[edge];
@@ -87,9 +102,9 @@ struct SsspKernel {
   }
   // The next launch reads the list, and with it every distance of this launch.
   K2K_DEVICE void put(std::uint32_t vertex) const {
-    const std::uint32_t before = protocol::device_load(listed + vertex);
-    if (before == round) return;
-    if (!protocol::device_compare_exchange(listed + vertex, before, round)) return;
+    const std::uint32_t last = protocol::device_load(listed + vertex);
+    if (last == round) return;
+    if (!protocol::device_compare_exchange(listed + vertex, last, round)) return;
     next.vertices[protocol::device_add(next.count, std::uint32_t{1})] = vertex;
   }
 };

@@ -46,6 +46,10 @@ class Heap : public Workload {
     return all;
   }
 
+  [[nodiscard]] std::vector<const DemandRegion*> regions() const override {
+    return {words_.region()};
+  }
+
  private:
   LaunchShape shape_;
   std::uint32_t rounds_;

@@ -42,6 +42,7 @@ class Input {
   [[nodiscard]] const T* data() const { return region_.as<const T>(); }
   // For the reference: never faults.
   [[nodiscard]] const T& operator[](std::size_t place) const { return values_[place]; }
+  [[nodiscard]] const DemandRegion* region() const { return &region_; }
   [[nodiscard]] std::size_t size() const { return count_; }
   [[nodiscard]] std::size_t pages() const { return region_.bytes() / page_bytes; }
 

@@ -119,16 +119,16 @@ std::string verdict(const Row& row) {
 }
 
 std::string table(const std::vector<Row>& rows, bool color) {
-  std::vector<std::vector<std::string>> lines = {{"generator", "requests", "faults", "calls",
-                                                  "elapsed", "requests/s", "service CPU",
+  std::vector<std::vector<std::string>> lines = {{"generator", "requests", "pages", "faults",
+                                                  "calls", "elapsed", "requests/s", "service CPU",
                                                   "a request", "agrees"}};
   std::string notes;
   for (const Row& row : rows) {
     const auto requests = static_cast<double>(row.requests());
     lines.push_back(
-        {row.generator->name, row.generator->row, fmt::format("{}", row.faults),
-         fmt::format("{}", row.calls), fmt::format("{:.3f} s", row.elapsed_s),
-         fmt::format("{:.0f}", requests / row.elapsed_s),
+        {row.generator->name, row.generator->row, fmt::format("{}", row.pages),
+         fmt::format("{}", row.faults), fmt::format("{}", row.calls),
+         fmt::format("{:.3f} s", row.elapsed_s), fmt::format("{:.0f}", requests / row.elapsed_s),
          fmt::format("{:.3f} s", row.service_cpu_s),
          requests == 0 ? "-" : fmt::format("{:.2f} us", row.service_cpu_s * 1e6 / requests),
          verdict(row)});

@@ -24,6 +24,12 @@ std::uint64_t faults_of(const server::Stats& stats) {
   return 0;
 }
 
+std::uint64_t pages_of(const Workload& workload) {
+  std::uint64_t pages = 0;
+  for (const DemandRegion* const region : workload.regions()) pages += region->counters().pages;
+  return pages;
+}
+
 bool same(double answer, double wanted, double tolerance) {
   return answer == wanted || std::abs(answer - wanted) <= tolerance * std::abs(wanted);
 }
@@ -61,10 +67,12 @@ Result<Row> measure(const Generator& generator, const RuntimeConfig& config,
   Row row;
   row.generator = &generator;
   const server::Stats before = runtime->stats();
+  const std::uint64_t pages_before = pages_of(workload);
   const Instant begin = now();
   if (Status status = workload.run(runtime.value()); !status) return status.error();
   row.elapsed_s = static_cast<double>((now() - begin).count()) / 1e9;
   const server::Stats after = runtime->stats();
+  row.pages = pages_of(workload) - pages_before;
   row.faults = faults_of(after) - faults_of(before);
   row.calls = after.requests - before.requests - row.faults;
   row.service_cpu_s = after.thread_seconds - before.thread_seconds;
@@ -81,6 +89,7 @@ ordered_json json_of(const Row& row) {
   const auto requests = static_cast<double>(row.requests());
   ordered_json object = {{"generator", row.generator->name},
                          {"requests", row.generator->row},
+                         {"pages", row.pages},
                          {"faults", row.faults},
                          {"calls", row.calls},
                          {"elapsed_s", rounded(row.elapsed_s)},

@@ -25,8 +25,10 @@ Comparison compare(const std::vector<double>& answers, const std::vector<double>
 
 struct Row {
   const Generator* generator = nullptr;
-  std::uint64_t faults = 0;
-  std::uint64_t calls = 0;  // Every request that is not a fault.
+  std::uint64_t pages = 0;   // Filled during the run: equal for equal seeds.
+  std::uint64_t faults = 0;  // Requests: a page has several if work-items touch it before it is
+                             // there, and how many depends on the host's speed.
+  std::uint64_t calls = 0;   // Every request that is not a fault.
   double elapsed_s = 0;
   double service_cpu_s = 0;  // Of all service threads, by their CPU clocks.
   Comparison answers;
@@ -41,7 +43,7 @@ struct Row {
 Result<Row> measure(const Generator& generator, const RuntimeConfig& config,
                     const Settings& settings);
 
-// generator, requests (the row of table I), faults, calls, elapsed_s, requests_per_s,
+// generator, requests (the row of table I), pages, faults, calls, elapsed_s, requests_per_s,
 // service_cpu_s, service_us_per_request (null without requests), compared, wrong, agrees (null if
 // skipped), note.
 nlohmann::ordered_json json_of(const Row& row);

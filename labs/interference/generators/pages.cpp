@@ -91,6 +91,10 @@ class Pages : public Workload {
                    : "one NUMA node: asked for the node of each page, moving skipped";
   }
 
+  [[nodiscard]] std::vector<const DemandRegion*> regions() const override {
+    return {input_.region()};
+  }
+
  private:
   [[nodiscard]] bool moves() const { return nodes_.size() > 1; }
 

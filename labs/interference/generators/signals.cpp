@@ -132,6 +132,10 @@ class Signals : public Workload {
     return all;
   }
 
+  [[nodiscard]] std::vector<const DemandRegion*> regions() const override {
+    return {values_.region()};
+  }
+
  private:
   Input<std::uint64_t> values_;
   std::uint32_t tries_;

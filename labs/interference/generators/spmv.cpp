@@ -66,6 +66,10 @@ class Spmv : public Workload {
     return y;
   }
 
+  [[nodiscard]] std::vector<const DemandRegion*> regions() const override {
+    return {in_.offsets.region(), in_.columns.region(), in_.values.region(), in_.x.region(), &y_};
+  }
+
  private:
   Matrix matrix_;
   SpmvInputs in_;

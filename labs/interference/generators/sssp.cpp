@@ -1,5 +1,7 @@
 // SSSP of HISS, section III (Pannotia; Che et al., IISWC'13): Bellman and Ford's relaxation,
-// applied to the vertices of a worklist instead of all vertices.
+// applied to the vertices of a worklist instead of all vertices. A round relaxes from the distances
+// that held when it began, so each worklist has the same vertices in every run, whatever the order
+// of work-items.
 
 #include <array>
 #include <queue>
@@ -19,9 +21,11 @@ struct SsspInputs {
   Input<std::uint32_t> weights;
 };
 
-// The device code's outputs: distances, rounds, and two lists that alternate.
+// The device code's outputs: distances, distances of the list's vertices when the round began,
+// rounds, and two lists that alternate.
 struct SsspState {
   DemandRegion distances;
+  DemandRegion before;
   DemandRegion listed;
   std::array<DemandRegion, 2> lists;
 };
@@ -38,12 +42,18 @@ class Sssp : public Workload {
     std::uint32_t count = 1;
     for (std::uint32_t round = 1; count != 0; ++round) {
       std::uint32_t next_count = 0;
+      const auto* const now = state_.lists[round % 2].as<const std::uint32_t>();
+      auto* const before = state_.before.as<std::uint32_t>();
+      const SsspSnapshotKernel snapshot{distances, now, count, before};
+      const auto taken = runtime.launch(shape_on(runtime), snapshot, "sssp snapshot");
+      if (!taken) return taken.error();
       const SsspKernel kernel{
           .graph = {in_.offsets.data(), in_.targets.data(), vertices()},
           .weights = in_.weights.data(),
           .distances = distances,
+          .before = before,
           .listed = state_.listed.as<std::uint32_t>(),
-          .now = state_.lists[round % 2].as<std::uint32_t>(),
+          .now = now,
           .now_count = count,
           .next = {state_.lists[(round + 1) % 2].as<std::uint32_t>(), &next_count},
           .round = round};
@@ -77,6 +87,11 @@ class Sssp : public Workload {
     return distances;
   }
 
+  [[nodiscard]] std::vector<const DemandRegion*> regions() const override {
+    return {in_.offsets.region(), in_.targets.region(), in_.weights.region(), &state_.distances,
+            &state_.before,       &state_.listed,       &state_.lists[0],     &state_.lists[1]};
+  }
+
  private:
   [[nodiscard]] std::uint32_t vertices() const {
     return static_cast<std::uint32_t>(in_.offsets.size() - 1);
@@ -100,6 +115,8 @@ std::vector<std::uint32_t> weights_of(const Graph& graph, std::uint64_t seed) {
 Result<SsspState> state_for(Runtime& runtime, std::uint32_t vertices) {
   auto distances = zeros<std::uint32_t>(runtime, vertices, "sssp distances");
   if (!distances) return distances.error();
+  auto before = zeros<std::uint32_t>(runtime, vertices, "sssp snapshot");
+  if (!before) return before.error();
   auto listed = zeros<std::uint32_t>(runtime, vertices, "sssp rounds");
   if (!listed) return listed.error();
   auto even = zeros<std::uint32_t>(runtime, vertices, "sssp even list");
@@ -107,6 +124,7 @@ Result<SsspState> state_for(Runtime& runtime, std::uint32_t vertices) {
   auto odd = zeros<std::uint32_t>(runtime, vertices, "sssp odd list");
   if (!odd) return odd.error();
   return SsspState{std::move(distances.value()),
+                   std::move(before.value()),
                    std::move(listed.value()),
                    {std::move(even.value()), std::move(odd.value())}};
 }

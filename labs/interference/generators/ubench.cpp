@@ -97,6 +97,11 @@ class Ubench : public Workload {
                                          : std::string();
   }
 
+  [[nodiscard]] std::vector<const DemandRegion*> regions() const override {
+    if (!pages_) return {};
+    return {pages_->region()};
+  }
+
  private:
   Settings settings_;
   std::vector<std::uint64_t> wanted_;

@@ -143,6 +143,10 @@ class Xsbench : public Workload {
   // A compiler may fuse a multiplication and an addition on one side and not on the other.
   [[nodiscard]] double tolerance() const override { return 1e-12; }
 
+  [[nodiscard]] std::vector<const DemandRegion*> regions() const override {
+    return {inputs_->points.region(), inputs_->energies.region(), inputs_->indices.region()};
+  }
+
  private:
   struct Inputs {
     Input<XsPoint> points;

@@ -20,6 +20,7 @@ template __global__ void run_kernel(const LaunchContext, const UbenchKernel);
 template __global__ void run_kernel(const LaunchContext, const BptKernel);
 template __global__ void run_kernel(const LaunchContext, const XsbenchKernel);
 template __global__ void run_kernel(const LaunchContext, const BfsKernel);
+template __global__ void run_kernel(const LaunchContext, const SsspSnapshotKernel);
 template __global__ void run_kernel(const LaunchContext, const SsspKernel);
 template __global__ void run_kernel(const LaunchContext, const SpmvKernel);
 template __global__ void run_kernel(const LaunchContext, const HeapKernel);
