@@ -77,7 +77,7 @@ Command lab_command() {
           "code that makes requests (page faults, allocation, migration, signals, files). Its "
           "answers are compared with the CPU's; wrong answers set exit status 1. "
           "'orthogonal': does a cap hold under every combination of steering, coalescing and "
-          "bottom half, and which of the eight serves most requests under it? 'trace': how does "
+          "bottom half, and which of the twelve serves most requests under it? 'trace': how does "
           "the host serve requests from a file or a computed load, without an accelerator "
           "that occupies a core? 'coalescing': how much does a request cost under adaptive "
           "coalescing, compared with the best of many fixed settings, with the same bound on the "
@@ -110,7 +110,7 @@ Command lab_command() {
                    {"k2k lab generators", "Every generator, and the cost of its requests."},
                    {"k2k lab generators ubench --per call --rate 5000",
                     "System calls at a steady rate."},
-                   {"k2k lab orthogonal", "Eight combinations under three caps, in 60 s."},
+                   {"k2k lab orthogonal", "Twelve combinations under three caps, in 90 s."},
                    {"k2k lab coalescing --quick", "Five load shapes in less than a minute."},
                    {"k2k lab coalescing dense --rounds 40", "One shape, with a narrower interval."},
                    {"k2k lab escapes", "Nine attempts under a cap of 5 %, in 40 s."},

@@ -29,7 +29,7 @@ TEST_F(OrthogonalLab, prints_each_combination_under_a_cap) {
       EXPECT_GT(row.value(key, -1.0), 0) << key << " of " << row;
     }
   }
-  EXPECT_EQ(all.size(), 8u) << outcome.out;
+  EXPECT_EQ(all.size(), 12u) << outcome.out;
 }
 
 TEST_F(OrthogonalLab, refuses_impossible_caps_and_times) {

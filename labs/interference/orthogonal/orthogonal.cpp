@@ -86,7 +86,14 @@ const char* steering_of(const Case& one) {
 }
 
 const char* bottom_half_of(const Case& one) {
-  return one.bottom_half == BottomHalfMode::split ? "split" : "monolithic";
+  switch (one.bottom_half) {
+    case BottomHalfMode::staged:
+      return "staged";
+    case BottomHalfMode::split:
+      return "split";
+    default:
+      return "monolithic";
+  }
 }
 
 std::vector<Case> all_cases(const std::vector<std::uint32_t>& caps_permille) {
@@ -94,7 +101,8 @@ std::vector<Case> all_cases(const std::vector<std::uint32_t>& caps_permille) {
   for (const std::uint32_t cap : caps_permille) {
     for (const Steering steering : {Steering::spread, Steering::steered}) {
       for (const bool coalescing : {false, true}) {
-        for (const BottomHalfMode mode : {BottomHalfMode::monolithic, BottomHalfMode::split}) {
+        for (const BottomHalfMode mode :
+             {BottomHalfMode::monolithic, BottomHalfMode::split, BottomHalfMode::staged}) {
           cases.push_back({steering, coalescing, mode, cap});
         }
       }

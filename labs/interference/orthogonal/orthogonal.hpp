@@ -1,7 +1,8 @@
 #pragma once
 // Are a cap and the three mitigations independent? HISS, section VI, calls the governor orthogonal
 // to steering, coalescing and the monolithic bottom half, without measuring it. Here each of the
-// eight combinations serves ubench under each cap.
+// paper's eight combinations (staged or monolithic), and the four of this project's split bottom
+// half, serves ubench under each cap.
 //
 // Threading: the caller's thread watches; each row has a runtime and a thread for its launches.
 
@@ -22,9 +23,9 @@ struct Case {
 };
 
 const char* steering_of(const Case& one);     // "spread", "steered"
-const char* bottom_half_of(const Case& one);  // "monolithic", "split"
+const char* bottom_half_of(const Case& one);  // "monolithic", "split", "staged"
 
-// Eight combinations under each cap; by default 1, 5 and 25 %.
+// Twelve combinations under each cap; by default 1, 5 and 25 %.
 std::vector<Case> all_cases(const std::vector<std::uint32_t>& caps_permille = {10, 50, 250});
 
 // The server's configuration in a row: one core (the first that the process may use) if steered, a

@@ -22,13 +22,13 @@ using namespace std::chrono_literals;
 using server::BottomHalfMode;
 using server::Steering;
 
-TEST(Orthogonal, cases_are_eight_combinations_under_three_caps) {
+TEST(Orthogonal, cases_are_twelve_combinations_under_three_caps) {
   std::set<std::tuple<Steering, bool, BottomHalfMode, std::uint32_t>> all;
   for (const Case& one : all_cases()) {
     all.emplace(one.steering, one.coalescing, one.bottom_half, one.cap_permille);
   }
-  EXPECT_EQ(all.size(), 24u);
-  EXPECT_EQ(all_cases().size(), 24u);
+  EXPECT_EQ(all.size(), 36u);
+  EXPECT_EQ(all_cases().size(), 36u);
 }
 
 TEST(Orthogonal, servers_get_the_combination_and_the_cap) {
@@ -42,6 +42,12 @@ TEST(Orthogonal, servers_get_the_combination_and_the_cap) {
     EXPECT_EQ(config.bottom_half, one.bottom_half);
     EXPECT_EQ(config.cap_permille, one.cap_permille);
   }
+}
+
+TEST(Orthogonal, bottom_halves_have_the_papers_names) {
+  EXPECT_STREQ(bottom_half_of({.bottom_half = BottomHalfMode::monolithic}), "monolithic");
+  EXPECT_STREQ(bottom_half_of({.bottom_half = BottomHalfMode::split}), "split");
+  EXPECT_STREQ(bottom_half_of({.bottom_half = BottomHalfMode::staged}), "staged");
 }
 
 TEST(Orthogonal, rows_report_the_measurements) {
