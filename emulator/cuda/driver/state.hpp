@@ -28,7 +28,7 @@
 #include "emulator/cuda/driver/freed_pages.hpp"
 #include "emulator/cuda/exec/device.hpp"
 #include "emulator/cuda/exec/memory_map.hpp"
-#include "emulator/cuda/exec/program.hpp"
+#include "emulator/cuda/exec/ops/program.hpp"
 
 namespace k2k::emulator::driver {
 

@@ -279,7 +279,7 @@ bool Block::settle_barriers() {
     check_aligned(number);
     for (Lane& lane : lanes) {
       if (lane.state != LaneState::barrier || lane.waits_barrier != number) continue;
-      // bar.red: what all have together; ops_warp.cpp set `immediate` to 1 popc, 2 and, 3 or.
+      // bar.red: what all have together; ops/warp.cpp set `immediate` to 1 popc, 2 and, 3 or.
       const Op& op = *lane.waits_at;
       if (op.immediate == 1) lane.regs[op.to] = barrier.set;
       if (op.immediate == 2) lane.regs[op.to] = barrier.set == barrier.arrived ? 1 : 0;

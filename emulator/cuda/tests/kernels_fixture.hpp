@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "emulator/cuda/exec/device.hpp"
-#include "emulator/cuda/exec/program.hpp"
+#include "emulator/cuda/exec/ops/program.hpp"
 #include "emulator/cuda/ptx/refusal.hpp"
 
 namespace k2k::emulator {

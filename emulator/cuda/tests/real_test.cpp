@@ -4,7 +4,7 @@
 #include <cfenv>
 #include <cmath>
 
-#include "emulator/cuda/exec/real_formats.hpp"
+#include "emulator/cuda/exec/ops/real_formats.hpp"
 #include "emulator/cuda/tests/instruction_fixture.hpp"
 
 namespace k2k::emulator {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "emulator/cuda/exec/block.hpp"
-#include "emulator/cuda/exec/decoding.hpp"
+#include "emulator/cuda/exec/ops/decoding.hpp"
 
 namespace k2k::emulator::exec {
 

@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <string_view>
 
-#include "emulator/cuda/exec/access.hpp"
-#include "emulator/cuda/exec/decoding.hpp"
-#include "emulator/cuda/exec/dispatch.hpp"
-#include "emulator/cuda/exec/program.hpp"
+#include "emulator/cuda/exec/ops/access.hpp"
+#include "emulator/cuda/exec/ops/decoding.hpp"
+#include "emulator/cuda/exec/ops/dispatch.hpp"
+#include "emulator/cuda/exec/ops/program.hpp"
 
 namespace k2k::emulator::exec {
 

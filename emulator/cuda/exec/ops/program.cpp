@@ -1,11 +1,11 @@
-#include "emulator/cuda/exec/program.hpp"
+#include "emulator/cuda/exec/ops/program.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "emulator/cuda/exec/block.hpp"
-#include "emulator/cuda/exec/decoding.hpp"
+#include "emulator/cuda/exec/ops/decoding.hpp"
 #include "emulator/cuda/ptx/parser.hpp"
 
 namespace k2k::emulator::exec {

@@ -6,8 +6,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "emulator/cuda/exec/decoding.hpp"
-#include "emulator/cuda/exec/dispatch.hpp"
+#include "emulator/cuda/exec/ops/decoding.hpp"
+#include "emulator/cuda/exec/ops/dispatch.hpp"
 
 namespace k2k::emulator::exec {
 
@@ -390,7 +390,7 @@ bool decode_integer(Decoding& with) {
                                                "madc", "mul24", "mad24", "div",  "rem", "min",
                                                "max",  "dp4a",  "dp2a",  "sad",  "abs", "neg"};
   if (std::find(std::begin(known), std::end(known), with.opcode()) == std::end(known)) return false;
-  // The same words with real types are others' (ops_float.cpp, ops_half.cpp).
+  // The same words with real types are others' (float.cpp, half.cpp).
   for (const std::string& modifier : with.in.modifiers) {
     const std::optional<Type> type = ptx::type_of(modifier);
     if (type && ptx::is_float(*type)) return false;

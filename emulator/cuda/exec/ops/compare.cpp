@@ -5,9 +5,9 @@
 #include <cmath>
 #include <string_view>
 
-#include "emulator/cuda/exec/decoding.hpp"
-#include "emulator/cuda/exec/dispatch.hpp"
-#include "emulator/cuda/exec/real_formats.hpp"
+#include "emulator/cuda/exec/ops/decoding.hpp"
+#include "emulator/cuda/exec/ops/dispatch.hpp"
+#include "emulator/cuda/exec/ops/real_formats.hpp"
 
 namespace k2k::emulator::exec {
 

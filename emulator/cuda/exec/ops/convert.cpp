@@ -6,9 +6,9 @@
 #include <limits>
 #include <type_traits>
 
-#include "emulator/cuda/exec/decoding.hpp"
-#include "emulator/cuda/exec/dispatch.hpp"
-#include "emulator/cuda/exec/real_formats.hpp"
+#include "emulator/cuda/exec/ops/decoding.hpp"
+#include "emulator/cuda/exec/ops/dispatch.hpp"
+#include "emulator/cuda/exec/ops/real_formats.hpp"
 
 namespace k2k::emulator::exec {
 

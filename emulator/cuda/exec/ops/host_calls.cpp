@@ -6,8 +6,8 @@
 #include <cstring>
 #include <string>
 
-#include "emulator/cuda/exec/access.hpp"
-#include "emulator/cuda/exec/program.hpp"
+#include "emulator/cuda/exec/ops/access.hpp"
+#include "emulator/cuda/exec/ops/program.hpp"
 
 namespace k2k::emulator::exec {
 

@@ -2,7 +2,8 @@
 // The decoding of one instruction: its modifiers are taken one by one, its operands become sources.
 // A modifier that nobody took is refused, so nothing is ever executed without all of its meaning.
 //
-// Each ops_*.cpp has a function that decodes the opcodes it knows and returns false for others.
+// Each family of instructions (integer.cpp, memory.cpp, …) has a function that decodes the opcodes
+// it knows and returns false for others.
 //
 // Threading: one thread.
 

@@ -1,10 +1,10 @@
-#include "emulator/cuda/exec/decoding.hpp"
+#include "emulator/cuda/exec/ops/decoding.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <functional>
 
-#include "emulator/cuda/exec/program.hpp"
+#include "emulator/cuda/exec/ops/program.hpp"
 
 namespace k2k::emulator::exec {
 

@@ -4,8 +4,8 @@
 #include <bit>
 #include <string_view>
 
-#include "emulator/cuda/exec/decoding.hpp"
-#include "emulator/cuda/exec/dispatch.hpp"
+#include "emulator/cuda/exec/ops/decoding.hpp"
+#include "emulator/cuda/exec/ops/dispatch.hpp"
 
 namespace k2k::emulator::exec {
 

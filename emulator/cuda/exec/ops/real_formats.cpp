@@ -1,4 +1,4 @@
-#include "emulator/cuda/exec/real_formats.hpp"
+#include "emulator/cuda/exec/ops/real_formats.hpp"
 
 namespace k2k::emulator::exec {
 
