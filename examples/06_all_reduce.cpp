@@ -75,6 +75,7 @@ int run(const Peer& peer, std::uint32_t rank) {
     K2K_LOCAL(double[2], sums);
     const std::uint32_t me = k2k::item_rank();
     double mean = 0;
+    double variance = 0;
     for (int step = 0; step < 2; ++step) {
       partial[me] = 0;
       for (std::uint64_t number = 2 * me + rank; number < numbers; number += 2 * items) {
@@ -92,10 +93,12 @@ int run(const Peer& peer, std::uint32_t rank) {
           k2k::host_call(k2k::work_group, reduce, k2k::inout(&sums[0], std::size_t{2}));
       if (me == 0 && !reduced.ok()) outcome->error = reduced.error();
       if (!reduced.ok()) return;
-      (step == 0 ? mean : outcome->variance) = sums[0] / sums[1];
+      (step == 0 ? mean : variance) = sums[0] / sums[1];
       k2k::barrier();
     }
-    if (me == 0) outcome->mean = mean;
+    if (me != 0) return;  // One item writes what all know.
+    outcome->mean = mean;
+    outcome->variance = variance;
   });
   if (!report) return std::fprintf(stderr, "%s\n", report.error().message.c_str()), 1;
 
