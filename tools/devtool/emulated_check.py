@@ -3,8 +3,9 @@
 emulator/cuda executes the PTX that nvcc makes of our kernels (docs/design/emulator.md says what
 that proves). Needs the toolkit, not a GPU.
 
-1. The portable conformance suite: once in turn, and once for each seed of a random order of lanes.
-2. The examples for a GPU, and the benchmark's list of capabilities.
+1. The portable conformance suite: once in turn, and once for each seed of a random order of lanes;
+   then with a search for races between lanes.
+2. The examples for a GPU, with that search, and the benchmark's list of capabilities.
 3. `k2k doctor` with the backend cuda, and `k2k grep` beside GNU grep.
 4. Kernels of Numba and cuda.core, and tensors in device memory: python/k2k_tests/cuda_test.py and
    parts of python/gpu_check.py. CuPy and PyTorch bring NVIDIA's run-time library, which takes no
@@ -40,6 +41,8 @@ EXAMPLES = (
     "06_all_reduce",
 )
 WORDS = ("needle", "thread")
+# Lanes that race make the exit status 66.
+RACES = {"EMULATED_CUDA_RACES": "1"}
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,11 @@ def runs(folder: Path) -> Iterator[Run]:
     for seed in SEEDS:
         env = {"EMULATED_CUDA_SEED": str(seed)}
         yield Run(f"conformance, seed {seed}", [suite], env, says="[  PASSED  ]")
+    for seed in ("", "1"):
+        env = RACES | {"EMULATED_CUDA_SEED": seed}
+        yield Run(f"conformance, races, seed '{seed}'", [suite], env, says="[  PASSED  ]")
     for name in EXAMPLES:
-        yield Run(name, [folder / f"examples/{name}_cuda"])
+        yield Run(name, [folder / f"examples/{name}_cuda"], RACES)
     yield Run(
         "capabilities",
         [folder / "bench/gpu/device_bench_cuda", "capabilities"],

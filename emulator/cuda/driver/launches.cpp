@@ -97,8 +97,10 @@ void run(Context* context, const std::shared_ptr<exec::Grid>& grid) {
   if (driver.launch_limit_ms != 0) {
     grid->deadline_ns = exec::now_ns() + driver.launch_limit_ms * 1'000'000;
   }
+  if (driver.races != nullptr) grid->watch = driver.races->begin(*grid);
   driver.device->start(grid);
   driver.device->wait(grid);
+  if (grid->watch != nullptr) grid->watch->end();
   const exec::Fault fault = grid->fault();
   {
     const std::lock_guard lock(context->mutex);
@@ -217,6 +219,12 @@ K2K_ENTRY_POINT CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfuncti
     }
   }
   return launch(request);
+}
+
+// Of this driver alone: the pairs of instructions that raced, under EMULATED_CUDA_RACES.
+K2K_ENTRY_POINT unsigned long long emulated_cuda_races() {
+  const Driver& driver = Driver::get();
+  return driver.races == nullptr ? 0 : driver.races->count();
 }
 
 K2K_ENTRY_POINT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction handle,

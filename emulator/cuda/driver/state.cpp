@@ -17,6 +17,7 @@ constexpr std::uint64_t memory_mb_default = 4096;
 constexpr std::uint64_t units_default = 4;
 constexpr std::uint64_t units_max = 64;
 constexpr std::uint64_t page = 4096;
+constexpr int exit_raced = 66;
 
 std::uint64_t number_in_environment(const char* name, std::uint64_t otherwise) {
   const char* const text = std::getenv(name);
@@ -31,7 +32,24 @@ std::uint64_t number_in_environment(const char* name, std::uint64_t otherwise) {
 
 std::uint64_t mapped_bytes(std::uint64_t bytes) { return (bytes + page - 1) / page * page; }
 
+bool is_on(const char* name) {
+  const char* const text = std::getenv(name);
+  return text != nullptr && *text != '\0' && std::strcmp(text, "0") != 0;
+}
+
 std::atomic<bool> in_child{false};
+
+// At the end of a process under EMULATED_CUDA_RACES.
+void end_with_races() {
+  if (in_child.load()) return;
+  Driver& driver = Driver::get();
+  const std::uint64_t count = driver.races->count();
+  if (count == 0) return;
+  driver.log(std::to_string(count) + (count == 1 ? " race" : " races") +
+             " between lanes; the exit status is " + std::to_string(exit_raced));
+  std::fflush(nullptr);
+  std::_Exit(exit_raced);
+}
 
 }  // namespace
 
@@ -130,6 +148,11 @@ CUresult Driver::initialise() {
   }
   const std::uint64_t units = std::clamp<std::uint64_t>(
       number_in_environment("EMULATED_CUDA_UNITS", units_default), 1, units_max);
+  if (is_on("EMULATED_CUDA_RACES")) {
+    races = std::make_unique<exec::check::Races>([this](const std::string& text) { log(text); });
+    memory.on_remove([this](exec::Range gone) { races->forget(gone.begin, gone.end); });
+    std::atexit(&end_with_races);
+  }
   device = new exec::Device(static_cast<std::uint32_t>(units), schedule);
   started_.store(true);
   return success;

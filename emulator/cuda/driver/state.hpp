@@ -26,6 +26,7 @@
 
 #include "emulator/cuda/driver/abi.hpp"
 #include "emulator/cuda/driver/freed_pages.hpp"
+#include "emulator/cuda/exec/check/races.hpp"
 #include "emulator/cuda/exec/device.hpp"
 #include "emulator/cuda/exec/memory_map.hpp"
 #include "emulator/cuda/exec/ops/program.hpp"
@@ -155,6 +156,7 @@ class Driver {
   [[nodiscard]] std::uint64_t unsupported_calls() const { return unsupported_.load(); }
 
   exec::Device* device = nullptr;
+  std::unique_ptr<exec::check::Races> races;  // Or nullptr.
   exec::MemoryMap memory;
   std::uint64_t memory_bytes = 0;
   std::uint64_t launch_limit_ms = 0;

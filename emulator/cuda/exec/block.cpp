@@ -28,15 +28,40 @@ std::uint32_t run(Lane& lane, std::uint32_t budget) {
   return budget - left;
 }
 
-std::string lane_text(const Lane& lane) {
-  const Block& block = *lane.block;
-  const auto three = [](const auto& of) {
-    return std::to_string(of[0]) + "," + std::to_string(of[1]) + "," + std::to_string(of[2]);
-  };
-  return "block (" + three(block.at) + "), thread (" + three(lane.thread) + ")";
+std::uint32_t run_watched(Lane& lane, std::uint32_t budget) {
+  BlockWatch& watch = *lane.block->watch;
+  std::uint32_t left = budget;
+  while (left != 0) {
+    --left;
+    const Op& op = lane.ops[lane.pc++];
+    if (op.guard >= 0 && ((lane.regs[op.guard] & 1) != 0) == op.guard_negated) continue;
+    if (op.access.kind == Access::Kind::none) {
+      op.run(lane, op);
+    } else {
+      watch.execute(lane, op);
+    }
+    if (lane.state != LaneState::running) break;
+  }
+  if (lane.state == LaneState::exited) watch.exits(lane);
+  return budget - left;
 }
 
-// "module:12 `ld.u32 %r1, [%rd1]`"
+}  // namespace
+
+std::uint64_t now_ns() {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                        std::chrono::steady_clock::now().time_since_epoch())
+                                        .count());
+}
+
+std::string lane_text(const Grid& grid, std::uint64_t block, std::uint32_t rank) {
+  const auto three = [](std::uint64_t index, const std::array<std::uint32_t, 3>& of) {
+    return "(" + std::to_string(index % of[0]) + "," + std::to_string(index / of[0] % of[1]) + "," +
+           std::to_string(index / of[0] / of[1]) + ")";
+  };
+  return "block " + three(block, grid.blocks) + ", thread " + three(rank, grid.threads);
+}
+
 std::string place_text(const Code& code, const Op& op) {
   std::string text = code.module + ":" + std::to_string(op.line);
   const auto& instructions = code.function->instructions;
@@ -49,18 +74,10 @@ std::string place_text(const Code& code, const Op& op) {
   return text;
 }
 
-}  // namespace
-
-std::uint64_t now_ns() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                        std::chrono::steady_clock::now().time_since_epoch())
-                                        .count());
-}
-
 void Lane::fail(Fault fault, const std::string& sentence) {
   const Op& op = ops[waits_at != nullptr ? static_cast<std::uint32_t>(waits_at - ops) : pc - 1];
-  std::string report =
-      sentence + ", at " + place_text(*code, op) + " in " + code->name + ", " + lane_text(*this);
+  const std::string report = sentence + ", at " + place_text(*code, op) + " in " + code->name +
+                             ", " + lane_text(*block->grid, block->index, rank);
   block->grid->fail(fault, report);
   state = LaneState::exited;
 }
@@ -133,13 +150,14 @@ std::string Grid::report() const {
   return report_;
 }
 
-Block::Block(std::shared_ptr<Grid> of, std::uint64_t index, std::uint32_t unit_number,
+Block::Block(std::shared_ptr<Grid> of, std::uint64_t number, std::uint32_t unit_number,
              std::uint32_t first_warp, const Schedule& schedule)
     : grid(std::move(of)),
+      index(number),
       unit(unit_number),
       warp_base(first_warp),
       schedule_(schedule),
-      random_(schedule.seed * 1'000'003 + index) {
+      random_(schedule.seed * 1'000'003 + number) {
   const Grid& launch = *grid;
   at[0] = static_cast<std::uint32_t>(index % launch.blocks[0]);
   at[1] = static_cast<std::uint32_t>(index / launch.blocks[0] % launch.blocks[1]);
@@ -172,6 +190,7 @@ Block::Block(std::shared_ptr<Grid> of, std::uint64_t index, std::uint32_t unit_n
   }
   order_.resize(live);
   std::iota(order_.begin(), order_.end(), 0u);
+  if (launch.watch != nullptr) watch = launch.watch->watch(*this);
 }
 
 Block::~Block() {
@@ -206,7 +225,7 @@ Block::Progress Block::pass(std::uint64_t now) {
       const auto budget = schedule_.adversarial
                               ? static_cast<std::uint32_t>(1 + random_() % turn_adversarial_max)
                               : turn;
-      progress.instructions += run(lane, budget);
+      progress.instructions += watch == nullptr ? run(lane, budget) : run_watched(lane, budget);
       if (lane.state == LaneState::exited) --live;
       if (grid->stop.load(std::memory_order_relaxed)) {
         live = 0;
@@ -240,6 +259,9 @@ bool Block::settle_warp(std::uint32_t first) {
     }
     if (!complete) continue;
     lane.waits_at->meet(*this, first, present);
+    if (watch != nullptr && lane.waits_at->access.kind == Access::Kind::warp_barrier) {
+      watch->meets(first, present);
+    }
     for (std::uint32_t other = 0; other < width; ++other) {
       Lane& peer = lanes[first + other];
       if ((present >> other & 1) == 0 || peer.state != LaneState::meeting) continue;
@@ -277,6 +299,7 @@ bool Block::settle_barriers() {
     const std::uint32_t needed = barrier.needed == 0 ? live : barrier.needed;
     if (barrier.arrived < needed) continue;
     check_aligned(number);
+    if (watch != nullptr) watch->opens(number);
     for (Lane& lane : lanes) {
       if (lane.state != LaneState::barrier || lane.waits_barrier != number) continue;
       // bar.red: what all have together; ops/warp.cpp set `immediate` to 1 popc, 2 and, 3 or.

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "emulator/cuda/exec/lane.hpp"
+#include "emulator/cuda/exec/watch.hpp"
 
 namespace k2k::emulator::exec {
 
@@ -43,8 +44,9 @@ struct Grid {
   std::vector<std::byte> parameters;
   const MemoryMap* memory = nullptr;
   std::uint64_t number = 0;
-  std::uint64_t deadline_ns = 0;  // 0: none.
-  std::uint32_t units = 1;        // Multiprocessors of the device.
+  std::uint64_t deadline_ns = 0;     // 0: none.
+  std::uint32_t units = 1;           // Multiprocessors of the device.
+  std::shared_ptr<GridWatch> watch;  // Or nullptr.
 
   std::uint64_t next_block = 0;  // Under the device's mutex, as the two below.
   std::uint64_t blocks_left = 0;
@@ -73,7 +75,7 @@ struct Barrier {
 };
 
 struct Block {
-  Block(std::shared_ptr<Grid> of, std::uint64_t index, std::uint32_t unit_number,
+  Block(std::shared_ptr<Grid> of, std::uint64_t number, std::uint32_t unit_number,
         std::uint32_t first_warp, const Schedule& schedule);
   ~Block();
   Block(const Block&) = delete;
@@ -88,6 +90,7 @@ struct Block {
   [[nodiscard]] bool done() const { return live == 0; }
 
   std::shared_ptr<Grid> grid;
+  std::uint64_t index = 0;  // Within the grid.
   std::array<std::uint32_t, 3> at{0, 0, 0};
   std::uint32_t unit = 0;
   std::uint32_t warp_base = 0;  // %warpid of its first warp.
@@ -96,6 +99,7 @@ struct Block {
   std::byte* shared_base = nullptr;  // Aligned.
   std::array<Barrier, barriers_max> barriers;
   std::uint32_t live = 0;
+  std::unique_ptr<BlockWatch> watch;  // Or nullptr.
 
  private:
   // Lets the lanes of a warp meet that can. True if some went on.
@@ -112,5 +116,9 @@ struct Block {
 };
 
 std::uint64_t now_ns();
+// "block (0,0,0), thread (1,0,0)"
+std::string lane_text(const Grid& grid, std::uint64_t block, std::uint32_t rank);
+// "module:12 `ld.u32 %r1, [%rd1]`"
+std::string place_text(const Code& code, const Op& op);
 
 }  // namespace k2k::emulator::exec

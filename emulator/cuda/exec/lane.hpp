@@ -38,6 +38,21 @@ struct Source {
   std::uint64_t value = 0;  // A register's index, a constant's bits, an offset, a special register.
 };
 
+enum class Scope : std::uint8_t { block, device, system };
+
+// What an instruction does to memory, for a BlockWatch (exec/watch.hpp).
+struct Access {
+  enum class Kind : std::uint8_t { none, load, store, modify, compare, fence, warp_barrier };
+  Kind kind = Kind::none;
+  bool strong = false;  // Atomic: relaxed or more. Else weak.
+  bool acquires = false;
+  bool releases = false;
+  Scope scope = Scope::system;
+  ptx::Space space = ptx::Space::generic;
+  std::uint8_t bytes = 0;  // Of an element.
+  std::uint8_t elements = 1;
+};
+
 struct Op {
   Handler run = nullptr;
   Source a, b, c, d;
@@ -55,6 +70,8 @@ struct Op {
   std::vector<Source> more;        // Elements of vectors, arguments of calls.
   std::vector<std::uint32_t> tos;  // Destinations of vectors; targets of brx.
   const Code* callee = nullptr;
+  Access access;
+  mutable std::uint32_t place = 0;  // For reports: exec/check/places.hpp. Atomic accesses only.
 };
 
 struct Code {

@@ -9,7 +9,10 @@ void MemoryMap::add(Range range) {
 
 void MemoryMap::remove(std::uint64_t begin) {
   const std::lock_guard lock(mutex_);
-  ranges_.erase(begin);
+  const auto found = ranges_.find(begin);
+  if (found == ranges_.end()) return;
+  if (removed_) removed_({found->first, found->second});
+  ranges_.erase(found);
 }
 
 Range MemoryMap::find(std::uint64_t address) const {

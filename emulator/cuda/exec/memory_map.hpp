@@ -5,8 +5,10 @@
 // Threading: find() from any thread, at any time; changes from any thread.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <utility>
 
 namespace k2k::emulator::exec {
 
@@ -24,6 +26,8 @@ class MemoryMap {
   void add(Range range);
   // `begin` is that of add().
   void remove(std::uint64_t begin);
+  // Called with each range that remove() takes away. Set before the first.
+  void on_remove(std::function<void(Range)> call) { removed_ = std::move(call); }
   // The range that holds `address`, or one of no bytes.
   [[nodiscard]] Range find(std::uint64_t address) const;
 
@@ -32,6 +36,7 @@ class MemoryMap {
 
   mutable std::mutex mutex_;
   Ranges ranges_;  // Begin → end.
+  std::function<void(Range)> removed_;
 };
 
 }  // namespace k2k::emulator::exec

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/cuda/exec/check/races.hpp"
 #include "emulator/cuda/exec/device.hpp"
 #include "emulator/cuda/exec/ops/program.hpp"
 #include "emulator/cuda/ptx/refusal.hpp"
@@ -51,6 +52,12 @@ class Kernels {
     memory_.add({begin, begin + words.size() * sizeof(Word)});
   }
 
+  // Every launch from now on.
+  void watch(exec::check::Races& races) {
+    races_ = &races;
+    memory_.on_remove([&races](exec::Range gone) { races.forget(gone.begin, gone.end); });
+  }
+
   // Every parameter has 64 bits.
   Outcome run(const std::string& entry, Shape shape, const std::vector<std::uint64_t>& parameters,
               exec::Device& device = test_device()) {
@@ -66,8 +73,10 @@ class Kernels {
     if (!parameters.empty()) {
       std::memcpy(grid->parameters.data(), parameters.data(), grid->parameters.size());
     }
+    if (races_ != nullptr) grid->watch = races_->begin(*grid);
     device.start(grid);
     device.wait(grid);
+    if (grid->watch != nullptr) grid->watch->end();
     return {grid->fault(), grid->report()};
   }
 
@@ -81,6 +90,7 @@ class Kernels {
       : program_(std::make_unique<exec::Program>(whole.text, name, memory_)) {}
 
   exec::MemoryMap memory_;
+  exec::check::Races* races_ = nullptr;
   std::unique_ptr<exec::Program> program_;
 };
 

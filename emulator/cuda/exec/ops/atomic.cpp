@@ -146,12 +146,19 @@ bool decode_modify(Decoding& with, bool returns) {
   const std::size_t order = with.take_one({"relaxed", "acquire", "release", "acq_rel"});
   with.op.flags =
       static_cast<std::uint32_t>(space) | static_cast<std::uint32_t>(order < 4 ? order : 0) << 4;
-  with.take_one({"cta", "cluster", "gpu", "sys"});
+  with.op.access.scope = with.take_scope(Scope::device);
   with.take("noftz");
   const std::size_t what =
       with.take_one({"add", "exch", "and", "or", "xor", "min", "max", "inc", "dec", "cas"});
   const Type type = with.take_type();
   const std::size_t first = returns ? 1 : 0;
+  Access& access = with.op.access;
+  access.kind = what == 9 ? Access::Kind::compare : Access::Kind::modify;
+  access.space = space;
+  access.strong = true;
+  access.acquires = order == 1 || order == 3;
+  access.releases = order == 2 || order == 3;
+  access.bytes = static_cast<std::uint8_t>(ptx::bytes_of(type));
   with.need_count(first + (what == 9 ? 3 : 2), first + (what == 9 ? 3 : 2));
   if (returns) with.op.to = with.destination(0);
   with.op.a = with.address(first, space, with.op.immediate);
@@ -208,10 +215,20 @@ bool decode_atomic(Decoding& with) {
   if (name != "fence" && name != "membar") return false;
   with.need_count(0, 0);
   // A fence without an order, and membar, are the strongest.
-  const bool weaker = with.take_one({"acq_rel", "acquire", "release"}) < 3;
+  const std::size_t order = with.take_one({"acq_rel", "acquire", "release"});
+  const bool weaker = order < 3;
   with.take("sc");
   with.op.flags = weaker ? 0 : 1;
-  if (with.take_one({"cta", "cluster", "gpu", "sys", "gl"}) > 4) with.refuse("it has no scope");
+  with.op.access.kind = Access::Kind::fence;
+  with.op.access.acquires = order != 2;
+  with.op.access.releases = order != 1;
+  if (with.take("gl")) {
+    with.op.access.scope = Scope::device;
+  } else if (with.has_scope()) {
+    with.op.access.scope = with.take_scope(Scope::system);
+  } else {
+    with.refuse("it has no scope");
+  }
   with.op.run = &fence;
   return true;
 }

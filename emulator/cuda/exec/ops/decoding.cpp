@@ -1,6 +1,7 @@
 #include "emulator/cuda/exec/ops/decoding.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <functional>
 
@@ -52,6 +53,18 @@ Type Decoding::take_type() {
 bool Decoding::has_type() const {
   return std::any_of(left_.begin(), left_.end(),
                      [](std::string_view word) { return ptx::type_of(word).has_value(); });
+}
+
+Scope Decoding::take_scope(Scope otherwise) {
+  constexpr std::array scopes{Scope::block, Scope::block, Scope::device, Scope::system};
+  const std::size_t scope = take_one({"cta", "cluster", "gpu", "sys"});
+  return scope < scopes.size() ? scopes[scope] : otherwise;
+}
+
+bool Decoding::has_scope() const {
+  return std::any_of(left_.begin(), left_.end(), [](std::string_view word) {
+    return word == "cta" || word == "cluster" || word == "gpu" || word == "sys";
+  });
 }
 
 void Decoding::finish() const {

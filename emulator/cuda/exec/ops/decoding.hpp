@@ -36,6 +36,9 @@ class Decoding {
   // The first type among those left. Refuses if there is none.
   ptx::Type take_type();
   [[nodiscard]] bool has_type() const;
+  // The scope, or the one that holds where none stands. Clusters have one block here.
+  Scope take_scope(Scope otherwise);
+  [[nodiscard]] bool has_scope() const;
   void finish() const;
 
   // --- Operands.

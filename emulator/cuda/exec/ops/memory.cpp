@@ -146,8 +146,6 @@ void take_hints(Decoding& with) {
                                       "wt",
                                       "nc",
                                       "weak",
-                                      "volatile",
-                                      "mmio",
                                       "unified",
                                       "L1::evict_normal",
                                       "L1::evict_unchanged",
@@ -165,12 +163,20 @@ void take_hints(Decoding& with) {
 }
 
 void take_order_and_scope(Decoding& with, std::string_view strong, Order order) {
+  Access& access = with.op.access;
   if (with.take(strong)) {
     with.op.flags |= static_cast<std::uint32_t>(order) << 4;
+    access.acquires = order == Order::acquire;
+    access.releases = order == Order::release;
+    access.strong = true;
   } else {
-    with.take("relaxed");
+    access.strong = with.take("relaxed");
   }
-  with.take_one({"cta", "cluster", "gpu", "sys"});
+  access.scope = with.take_scope(Scope::system);
+  // PTX treats volatile accesses as relaxed ones of the system.
+  const bool is_volatile = with.take("volatile");
+  const bool is_mmio = with.take("mmio");
+  access.strong = access.strong || is_volatile || is_mmio;
 }
 
 bool decode_access(Decoding& with, bool loads) {
@@ -181,6 +187,11 @@ bool decode_access(Decoding& with, bool loads) {
   take_hints(with);
   const std::size_t vector = with.take_one({"v2", "v4", "v8"});
   const Type type = with.take_type();
+  Access& access = with.op.access;
+  access.kind = loads ? Access::Kind::load : Access::Kind::store;
+  access.space = space;
+  access.bytes = static_cast<std::uint8_t>(ptx::bytes_of(type));
+  access.elements = static_cast<std::uint8_t>(vector == 3 ? 1 : 2 << vector);
   with.need_count(2, 2);
   with.op.a = with.address(loads ? 1 : 0, space, with.op.immediate);
   const Operand& data = with.operand(loads ? 0 : 1);

@@ -187,6 +187,7 @@ void barrier(Lane& lane, const Op& op) {
   }
   ++at.arrived;
   at.needed = count;
+  if (lane.block->watch != nullptr) lane.block->watch->arrives(lane, number);
   if (op.immediate != 0 && get_pred(lane, op.c) != op.negated) ++at.set;
   if ((op.flags & 2) != 0) return;
   lane.waits_at = &op;
@@ -304,6 +305,7 @@ bool decode_warp(Decoding& with) {
     known = with.take("sync");
     with.need_count(1, 1);
     with.op.d = with.source(0, Type::b32);
+    with.op.access.kind = Access::Kind::warp_barrier;
     meets(with, &only_meet);
   } else if (name == "bar" || name == "barrier") {
     known = decode_block_barrier(with, name == "bar");

@@ -1,0 +1,354 @@
+#include "emulator/cuda/exec/check/races.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "emulator/cuda/exec/check/places.hpp"
+#include "emulator/cuda/exec/check/reach.hpp"
+
+namespace k2k::emulator::exec::check {
+
+namespace {
+
+constexpr std::uint64_t low_bits(std::uint64_t bytes) {
+  return bytes >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * bytes)) - 1;
+}
+
+bool is_equal(const std::uint64_t* a, const std::uint64_t* b, std::uint64_t bytes) {
+  if (((a[0] ^ b[0]) & low_bits(bytes)) != 0) return false;
+  return bytes <= 8 || a[1] == b[1];
+}
+
+}  // namespace
+
+GridRaces::GridRaces(Races& of, std::uint32_t grid_number, std::uint32_t first_running, Clock begin,
+                     const Grid& grid)
+    : races(of),
+      number(grid_number),
+      floor(first_running),
+      levels(levels_for(grid.block_count() * grid.thread_count())),
+      start(std::move(begin)) {}
+
+std::unique_ptr<BlockWatch> GridRaces::watch(Block& block) {
+  return std::make_unique<BlockRaces>(*this, block);
+}
+
+BlockRaces::BlockRaces(GridRaces& grid, Block& block)
+    : grid_(grid), block_(block), key_{grid.number, block.index}, lanes_(block.lanes.size()) {
+  for (LaneClock& clock : lanes_) clock.known = grid.start;
+}
+
+std::uint64_t BlockRaces::number_of(const Lane& lane) const {
+  return block_.index * lanes_.size() + lane.rank;
+}
+
+LaneKey BlockRaces::key_of(const Lane& lane) const {
+  return {grid_.number, grid_.levels, number_of(lane)};
+}
+
+Clock BlockRaces::release(const Lane& lane) {
+  LaneClock& clock = lanes_[lane.rank];
+  return clock.known.with(key_of(lane), clock.now++);
+}
+
+void BlockRaces::execute(Lane& lane, const Op& op) {
+  const Access& what = op.access;
+  if (what.kind == Access::Kind::fence) {
+    fence(lane, what);
+    op.run(lane, op);
+    return;
+  }
+  if (what.kind == Access::Kind::warp_barrier) {
+    op.run(lane, op);
+    return;
+  }
+  const Reached at = reached(lane, op);
+  if (at.memory == Reached::Memory::shared) {
+    access(shared_.page(at.address), lane, op, at.address);
+  } else if (at.memory == Reached::Memory::global) {
+    Races::Shard& shard = grid_.races.shard_of(at.address);
+    const std::lock_guard lock(shard.mutex);
+    access(shard.shadow.page(at.address), lane, op, at.address);
+  } else {
+    op.run(lane, op);  // The lane's own memory, constants, parameters; or a fault.
+  }
+}
+
+void BlockRaces::fence(const Lane& lane, const Access& access) {
+  LaneClock& clock = lanes_[lane.rank];
+  if (access.acquires) {
+    clock.known.join(clock.seen_of_block);
+    if (access.scope >= Scope::device) clock.known.join(clock.seen_of_device);
+    if (access.scope == Scope::system) clock.known.join(clock.seen_of_host);
+    clock.missed = {};
+  }
+  if (!access.releases) return;
+  const Clock all = release(lane);
+  for (std::size_t scope = 0; scope <= static_cast<std::size_t>(access.scope); ++scope) {
+    clock.fenced[scope] = all;
+  }
+}
+
+// The lock of the page is held, so that what memory holds and what the page says of it agree. Only
+// the host may write between.
+void BlockRaces::access(Shadow::Page& page, Lane& lane, const Op& op, std::uint64_t address) {
+  const Access& what = op.access;
+  const std::uint32_t place = place_of(lane, op);
+  const bool stores = what.kind == Access::Kind::store;
+  LaneClock& clock = lanes_[lane.rank];
+  const auto element = [&](std::uint64_t at, bool writes, Time time) {
+    for (std::uint64_t done = 0; done < what.bytes; done += cell_bytes) {
+      const std::uint64_t bytes = std::min<std::uint64_t>(what.bytes, cell_bytes);
+      const std::uint64_t first = (at + done) % cell_bytes;
+      const auto mask = static_cast<std::uint8_t>(((1u << bytes) - 1) << first);
+      compare(page.cell(at + done),
+              {grid_.number, time, number_of(lane), place, mask, what.bytes, writes, what.strong,
+               what.scope},
+              lane, at + done);
+    }
+  };
+  if (stores) {
+    for (std::size_t index = 0; index < what.elements; ++index) {
+      const std::uint64_t at = address + index * what.bytes;
+      const Source& from = op.more.empty() ? op.b : op.more[index];
+      const std::uint64_t value[2] = {bits_of(lane, from) & low_bits(what.bytes), 0};
+      element(at, true, clock.now);
+      write(page, at, lane, what, place, value);
+    }
+    op.run(lane, op);
+    return;
+  }
+  const bool modifies = what.kind == Access::Kind::modify || what.kind == Access::Kind::compare;
+  const Time now = clock.now;
+  Clock given;
+  if (modifies && what.releases) {
+    given = release(lane);
+  }
+  // Before the write: the host may answer at once.
+  if (modifies && what.scope == Scope::system) {
+    given_to_host(lane, given);
+  }
+  const std::uint64_t expected = bits_of(lane, op.b) & low_bits(what.bytes);
+  op.run(lane, op);
+  if (lane.state == LaneState::exited) return;
+  const bool writes = modifies && (what.kind != Access::Kind::compare ||
+                                   (lane.regs[op.to] & low_bits(what.bytes)) == expected);
+  for (std::size_t index = 0; index < what.elements; ++index) {
+    const std::uint64_t at = address + index * what.bytes;
+    element(at, writes, now);
+    if (!what.strong) continue;
+    std::uint64_t value[2] = {0, 0};
+    if (modifies) {
+      value[0] = lane.regs[op.to] & low_bits(what.bytes);
+    } else {
+      std::memcpy(value, reinterpret_cast<const void*>(at), what.bytes);
+    }
+    Word& word = word_read(page, at, what, value);
+    observe(word, lane, what, place);
+    if (!writes) continue;
+    std::memcpy(value, reinterpret_cast<const void*>(at), what.bytes);
+    if (hidden_because(word, what) != nullptr) word.forget();
+    word.by_host = false;
+    write(page, at, lane, what, place, value);
+    word.of_blocks[key_].join(given);
+    if (what.scope >= Scope::device) word.of_device.join(given);
+  }
+}
+
+bool BlockRaces::is_before(const Footprint& old, const LaneClock& clock) const {
+  if (old.grid == grid_.number) return old.time <= clock.known.of(old.grid, old.lane);
+  if (old.grid < grid_.floor) return true;
+  const std::uint64_t end = grid_.races.end_of(old.grid);
+  if (end != 0 && end <= clock.known.ended()) return true;
+  return old.time <= clock.known.of(old.grid, old.lane);
+}
+
+bool BlockRaces::are_atomic_together(const Footprint& old, const Footprint& made) const {
+  if (!old.strong || !made.strong || old.size != made.size || old.bytes != made.bytes) return false;
+  const bool same_block = old.grid == made.grid && old.lane / lanes_.size() == block_.index;
+  return same_block || (old.scope >= Scope::device && made.scope >= Scope::device);
+}
+
+void BlockRaces::compare(Footprints& cell, const Footprint& made, const Lane& lane,
+                         std::uint64_t address) {
+  const LaneClock& clock = lanes_[lane.rank];
+  for (std::size_t at = 0; at < cell.size();) {
+    const Footprint& old = cell[at];
+    if ((old.bytes & made.bytes) == 0) {
+      ++at;
+      continue;
+    }
+    const bool own = old.grid == made.grid && old.lane == made.lane;
+    const bool before = own || is_before(old, clock);
+    const bool conflict = old.writes || made.writes;
+    bool raced = false;
+    if (conflict && !before && !are_atomic_together(old, made)) {
+      grid_.races.report(old, made, memory_text(address, made.size), clock.missed);
+      raced = true;
+    }
+    // Who is ordered behind the new one is ordered behind the old one, too.
+    const bool covered =
+        (old.bytes & ~made.bytes) == 0 && (made.writes || !old.writes) &&
+        (!made.strong || (old.strong && old.size == made.size && old.scope >= made.scope));
+    if (covered && (before || raced)) {
+      cell.erase(cell.begin() + static_cast<std::ptrdiff_t>(at));
+    } else {
+      ++at;
+    }
+  }
+  if (cell.size() >= footprints_max) {
+    const auto same = std::find_if(cell.begin(), cell.end(), [&](const Footprint& old) {
+      return old.grid == made.grid && old.lane / lanes_.size() == block_.index &&
+             old.writes == made.writes;
+    });
+    cell.erase(same == cell.end() ? cell.begin() : same);
+  }
+  cell.push_back(made);
+}
+
+// The word as the read finds it. A value that no lane is known to have written is the host's.
+Word& BlockRaces::word_read(Shadow::Page& page, std::uint64_t address, const Access& access,
+                            const std::uint64_t* value) {
+  const auto [found, is_new] = page.words.try_emplace(address);
+  Word& word = found->second;
+  const std::uint64_t both = std::min(word.bytes, access.bytes);
+  if (!is_new && is_equal(word.value, value, both)) return word;
+  word.forget();
+  word.by_host = true;
+  word.strong = true;
+  word.scope = Scope::system;
+  word.bytes = access.bytes;
+  word.place = 0;
+  word.value[0] = value[0];
+  word.value[1] = value[1];
+  word.of_host = grid_.races.host_clock();
+  return word;
+}
+
+const char* BlockRaces::hidden_because(const Word& word, const Access& access) const {
+  if (!word.strong) return "a plain store orders nothing";
+  if (word.bytes != access.bytes) return "the two have different sizes";
+  if (word.by_host)
+    return access.scope == Scope::system ? nullptr : "the scope of the host is .sys";
+  if (word.block == key_) return nullptr;
+  if (word.scope == Scope::block)
+    return "the write has the scope .cta, and the reader is in another block";
+  if (access.scope == Scope::block)
+    return "the read has the scope .cta, and the writer is in another block";
+  return nullptr;
+}
+
+void BlockRaces::observe(Word& word, const Lane& lane, const Access& access, std::uint32_t place) {
+  LaneClock& clock = lanes_[lane.rank];
+  const char* why = hidden_because(word, access);
+  if (why == nullptr) {
+    const auto of_block = word.of_blocks.find(key_);
+    const bool has_block = of_block != word.of_blocks.end();
+    clock.seen_of_device.join(word.of_device);
+    clock.seen_of_host.join(word.of_host);
+    if (has_block) clock.seen_of_block.join(of_block->second);
+    const bool wide = access.scope >= Scope::device;
+    if (access.acquires) {
+      if (has_block) clock.known.join(of_block->second);
+      if (wide) clock.known.join(word.of_device);
+      if (access.scope == Scope::system) clock.known.join(word.of_host);
+    }
+    const bool gave = has_block || (wide && !word.of_device.empty());
+    why = !gave              ? "that write releases nothing to this lane"
+          : !access.acquires ? "that read acquires nothing, and no fence follows it"
+                             : nullptr;
+  }
+  const bool same = clock.missed.grid == word.block.grid && clock.missed.lane == word.lane;
+  if (why == nullptr && same) clock.missed = {};
+  if (why != nullptr && !word.by_host && word.lane != number_of(lane)) {
+    clock.missed = {word.block.grid, word.lane, word.place, place, why};
+  }
+}
+
+void BlockRaces::write(Shadow::Page& page, std::uint64_t address, const Lane& lane,
+                       const Access& access, std::uint32_t place, const std::uint64_t* value) {
+  Word* word = page.word(address);
+  if (word == nullptr) {
+    if (!access.strong) return;
+    word = &page.words[address];
+  }
+  // Of one lane, a later atomic write gives away what the earlier ones did.
+  const bool goes_on = access.strong && word->strong && !word->by_host && word->block == key_ &&
+                       word->lane == number_of(lane) && word->bytes == access.bytes;
+  if (access.kind == Access::Kind::store && !goes_on) word->forget();
+  word->by_host = false;
+  word->strong = access.strong;
+  word->scope = access.scope;
+  word->bytes = access.bytes;
+  word->place = place;
+  word->block = key_;
+  word->lane = number_of(lane);
+  word->value[0] = value[0];
+  word->value[1] = value[1];
+  if (!access.strong) return;
+  LaneClock& clock = lanes_[lane.rank];
+  const auto scope_block = static_cast<std::size_t>(Scope::block);
+  const auto scope_device = static_cast<std::size_t>(Scope::device);
+  if (!clock.fenced[scope_block].empty()) word->of_blocks[key_].join(clock.fenced[scope_block]);
+  word->of_device.join(clock.fenced[scope_device]);
+  if (access.kind != Access::Kind::store) return;
+  Clock given;
+  if (access.releases) {
+    given = release(lane);
+    word->of_blocks[key_].join(given);
+    if (access.scope >= Scope::device) word->of_device.join(given);
+  }
+  if (access.scope == Scope::system) given_to_host(lane, given);
+}
+
+void BlockRaces::given_to_host(const Lane& lane, const Clock& given) {
+  const Clock& fenced = lanes_[lane.rank].fenced[static_cast<std::size_t>(Scope::system)];
+  if (!fenced.empty()) grid_.races.tell_host(fenced);
+  if (!given.empty()) grid_.races.tell_host(given);
+}
+
+void BlockRaces::arrives(Lane& lane, std::uint32_t barrier) {
+  Meeting& meeting = barriers_[barrier];
+  LaneClock& clock = lanes_[lane.rank];
+  meeting.known.join(clock.known);
+  meeting.times.emplace_back(number_of(lane), clock.now++);
+}
+
+void BlockRaces::opens(std::uint32_t barrier) {
+  Meeting& meeting = barriers_[barrier];
+  std::sort(meeting.times.begin(), meeting.times.end());
+  const Clock all = meeting.known.with(LaneKey{grid_.number, grid_.levels, 0}, meeting.times);
+  for (const Lane& lane : block_.lanes) {
+    if (lane.state != LaneState::barrier || lane.waits_barrier != barrier) continue;
+    lanes_[lane.rank].known = all;
+  }
+  meeting = {};
+}
+
+void BlockRaces::meets(std::uint32_t first, std::uint32_t mask) {
+  Meeting meeting;
+  const auto each = [&](auto&& with) {
+    for (std::uint32_t at = 0; at < warp_lanes; ++at) {
+      if ((mask >> at & 1) != 0) with(first + at);
+    }
+  };
+  each([&](std::uint32_t rank) {
+    meeting.known.join(lanes_[rank].known);
+    meeting.times.emplace_back(number_of(block_.lanes[rank]), lanes_[rank].now++);
+  });
+  const Clock all = meeting.known.with(LaneKey{grid_.number, grid_.levels, 0}, meeting.times);
+  each([&](std::uint32_t rank) { lanes_[rank].known = all; });
+}
+
+std::string BlockRaces::memory_text(std::uint64_t address, std::uint64_t bytes) const {
+  const auto shared = reinterpret_cast<std::uint64_t>(block_.shared_base);
+  const std::string size = std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
+  if (address >= shared && address - shared < block_.grid->shared_bytes) {
+    return size + " at " + hexadecimal(address - shared) + " of shared memory";
+  }
+  const Range range = block_.grid->memory->find(address);
+  return size + " at " + hexadecimal(address) + ", byte " + std::to_string(address - range.begin) +
+         " of an allocation of " + std::to_string(range.end - range.begin);
+}
+
+}  // namespace k2k::emulator::exec::check

@@ -1,0 +1,78 @@
+// What a program on the driver gets of the checks that a variable turns on: sentences in the log,
+// and the exit status. Each case is a process of its own, because the variables are read once.
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "emulator/cuda/driver/abi.hpp"
+
+namespace k2k::emulator::driver {
+
+namespace {
+
+struct Call {
+  void* library = ::dlopen(EMULATED_CUDA_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  // Calls an entry point, which has to answer success.
+  template <class... Arguments>
+  void operator()(const char* name, Arguments... arguments) const {
+    const auto entry = reinterpret_cast<CUresult (*)(Arguments...)>(::dlsym(library, name));
+    if (entry == nullptr || entry(arguments...) != success) {
+      std::fprintf(stderr, "%s failed\n", name);
+      std::_Exit(1);
+    }
+  }
+};
+
+// Sets the variable, runs `code` by two lanes on memory of their own, and ends.
+[[noreturn]] void run_and_exit(const char* variable, const char* value, const std::string& code) {
+  ::setenv(variable, value, 1);
+  const std::string text =
+      ".version 9.0\n.target sm_90\n.address_size 64\n"
+      ".visible .entry k(.param .u64 words) {\n"
+      ".shared .align 8 .b8 cells[64]; .reg .b64 %p; .reg .b32 %t, %r<4>; .reg .pred %p0;\n"
+      "ld.param.u64 %p, [words]; mov.u32 %t, %tid.x; setp.eq.u32 %p0, %t, 0;\n" +
+      code + "\nret; }\n";
+  const Call call;
+  CUcontext context = nullptr;
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  CUdeviceptr words = 0;
+  call("cuInit", 0u);
+  call("cuCtxCreate_v2", &context, 0u, CUdevice{0});
+  call("cuModuleLoadData", &module, static_cast<const void*>(text.c_str()));
+  call("cuModuleGetFunction", &function, module, "k");
+  call("cuMemAlloc_v2", &words, std::size_t{64});
+  void* parameters[] = {&words};
+  call("cuLaunchKernel", function, 1u, 1u, 1u, 2u, 1u, 1u, 0u, CUstream{nullptr},
+       static_cast<void**>(parameters), static_cast<void**>(nullptr));
+  call("cuCtxSynchronize");
+  call("cuMemFree_v2", words);
+  call("cuCtxDestroy_v2", context);
+  const auto races =
+      reinterpret_cast<unsigned long long (*)()>(::dlsym(call.library, "emulated_cuda_races"));
+  std::fprintf(stderr, "races: %llu\n", races());
+  std::exit(0);
+}
+
+class EmulatedChecksDeathTest : public testing::Test {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(EmulatedChecksDeathTest, of_races_are_exit_status_66) {
+  const std::string race = "st.global.u32 [%p], %t;";
+  EXPECT_EXIT(run_and_exit("EMULATED_CUDA_RACES", "1", race), testing::ExitedWithCode(66),
+              "k2k-emulator: race in kernel k on 4 bytes at 0x.*, byte 0 of an allocation of "
+              "64.*\n.*races: 1\n.*1 race between lanes; the exit status is 66");
+  EXPECT_EXIT(run_and_exit("EMULATED_CUDA_RACES", "1", "@%p0 st.global.u32 [%p], 1;"),
+              testing::ExitedWithCode(0), "races: 0");
+  EXPECT_EXIT(run_and_exit("EMULATED_CUDA_RACES", "0", race), testing::ExitedWithCode(0),
+              "races: 0");
+}
+
+}  // namespace
+
+}  // namespace k2k::emulator::driver
