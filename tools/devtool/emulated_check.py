@@ -4,7 +4,7 @@ emulator/cuda executes the PTX that nvcc makes of our kernels (docs/design/emula
 that proves). Needs the toolkit, not a GPU.
 
 1. The portable conformance suite: once in turn, and once for each seed of a random order of lanes;
-   then with a search for races between lanes.
+   then with a search for races between lanes, and with stores that are seen late.
 2. The examples for a GPU, with that search, and the benchmark's list of capabilities.
 3. `k2k doctor` with the backend cuda, and `k2k grep` beside GNU grep.
 4. Kernels of Numba and cuda.core, and tensors in device memory: python/k2k_tests/cuda_test.py and
@@ -90,6 +90,8 @@ def runs(folder: Path) -> Iterator[Run]:
     for seed in ("", "1"):
         env = RACES | {"EMULATED_CUDA_SEED": seed}
         yield Run(f"conformance, races, seed '{seed}'", [suite], env, says="[  PASSED  ]")
+        env = {"EMULATED_CUDA_HOLD_STORES": seed or "7", "EMULATED_CUDA_SEED": seed}
+        yield Run(f"conformance, late stores, seed '{seed}'", [suite], env, says="[  PASSED  ]")
     for name in EXAMPLES:
         yield Run(name, [folder / f"examples/{name}_cuda"], RACES)
     yield Run(

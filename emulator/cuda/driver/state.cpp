@@ -153,6 +153,11 @@ CUresult Driver::initialise() {
     memory.on_remove([this](exec::Range gone) { races->forget(gone.begin, gone.end); });
     std::atexit(&end_with_races);
   }
+  hold_seed = number_in_environment("EMULATED_CUDA_HOLD_STORES", 0);
+  if (hold_seed != 0 && races != nullptr) {
+    log("EMULATED_CUDA_HOLD_STORES does nothing beside EMULATED_CUDA_RACES, which finds a missing "
+        "release without it; set one of the two");
+  }
   device = new exec::Device(static_cast<std::uint32_t>(units), schedule);
   started_.store(true);
   return success;

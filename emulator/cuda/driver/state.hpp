@@ -157,6 +157,7 @@ class Driver {
 
   exec::Device* device = nullptr;
   std::unique_ptr<exec::check::Races> races;  // Or nullptr.
+  std::uint64_t hold_seed = 0;                // Of held-back stores; 0: stores are not held back.
   exec::MemoryMap memory;
   std::uint64_t memory_bytes = 0;
   std::uint64_t launch_limit_ms = 0;

@@ -235,6 +235,7 @@ Block::Progress Block::pass(std::uint64_t now) {
     while (settle_warp(first)) moved = true;
   }
   if (settle_barriers()) moved = true;
+  if (watch != nullptr) watch->turns();
   if (grid->stop.load(std::memory_order_relaxed)) live = 0;
   if (!moved && progress.wake_ns == 0 && live != 0) report_standstill();
   return progress;

@@ -33,6 +33,8 @@ class BlockWatch {
   virtual void meets(std::uint32_t first, std::uint32_t mask) = 0;
   // The lane executed its last instruction.
   virtual void exits(Lane& lane) = 0;
+  // All lanes that can run had a turn.
+  virtual void turns() = 0;
 };
 
 class GridWatch {

@@ -73,6 +73,17 @@ TEST_F(EmulatedChecksDeathTest, of_races_are_exit_status_66) {
               "races: 0");
 }
 
+TEST_F(EmulatedChecksDeathTest, of_held_back_stores_do_nothing_beside_those_of_races) {
+  ::setenv("EMULATED_CUDA_HOLD_STORES", "3", 1);
+  EXPECT_EXIT(run_and_exit("EMULATED_CUDA_RACES", "1", ""), testing::ExitedWithCode(0),
+              "EMULATED_CUDA_HOLD_STORES does nothing beside EMULATED_CUDA_RACES");
+  ::unsetenv("EMULATED_CUDA_HOLD_STORES");
+  EXPECT_EXIT(run_and_exit("EMULATED_CUDA_HOLD_STORES", "3", "st.global.u32 [%p], %t;"),
+              testing::ExitedWithCode(0), "races: 0");
+  EXPECT_EXIT(run_and_exit("EMULATED_CUDA_HOLD_STORES", "x", ""), testing::ExitedWithCode(0),
+              "EMULATED_CUDA_HOLD_STORES=x is no number; 0 is used");
+}
+
 }  // namespace
 
 }  // namespace k2k::emulator::driver

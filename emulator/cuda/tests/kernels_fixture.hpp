@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "emulator/cuda/exec/check/races.hpp"
@@ -53,8 +55,10 @@ class Kernels {
   }
 
   // Every launch from now on.
+  using Watch = std::function<std::shared_ptr<exec::GridWatch>(const exec::Grid&)>;
+  void watch(Watch by) { watch_ = std::move(by); }
   void watch(exec::check::Races& races) {
-    races_ = &races;
+    watch_ = [&races](const exec::Grid& grid) { return races.begin(grid); };
     memory_.on_remove([&races](exec::Range gone) { races.forget(gone.begin, gone.end); });
   }
 
@@ -73,7 +77,7 @@ class Kernels {
     if (!parameters.empty()) {
       std::memcpy(grid->parameters.data(), parameters.data(), grid->parameters.size());
     }
-    if (races_ != nullptr) grid->watch = races_->begin(*grid);
+    if (watch_) grid->watch = watch_(*grid);
     device.start(grid);
     device.wait(grid);
     if (grid->watch != nullptr) grid->watch->end();
@@ -90,7 +94,7 @@ class Kernels {
       : program_(std::make_unique<exec::Program>(whole.text, name, memory_)) {}
 
   exec::MemoryMap memory_;
-  exec::check::Races* races_ = nullptr;
+  Watch watch_;
   std::unique_ptr<exec::Program> program_;
 };
 

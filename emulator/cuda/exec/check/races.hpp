@@ -122,6 +122,7 @@ class BlockRaces final : public BlockWatch {
   void opens(std::uint32_t barrier) override;
   void meets(std::uint32_t first, std::uint32_t mask) override;
   void exits(Lane&) override {}
+  void turns() override {}
 
  private:
   struct LaneClock {
