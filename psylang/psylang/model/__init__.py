@@ -25,14 +25,8 @@ from psylang.model.conditions import (
     TimeInterval,
     WhenFinished,
 )
-from psylang.model.control import (
-    ControlSignal,
-    Evenly,
-    ExponentialCost,
-    GridSearch,
-    LinearCost,
-    Listed,
-)
+from psylang.model.control import ControlSignal, Evenly, GridSearch, Listed
+from psylang.model.costs import DurationCost, ExponentialCost, FunctionCost, LinearCost
 from psylang.model.criteria import AtLeast, MaxVsAverage, MaxVsNext, Settled
 from psylang.model.decision import DDM, LCA
 from psylang.model.diffusion import Angle, Diffusion, WeibullCollapse
@@ -84,12 +78,14 @@ __all__ = [
     "DDMAnalytical",
     "Diffusion",
     "DriftDiffusion",
+    "DurationCost",
     "Evenly",
     "EveryNCalls",
     "EveryNPasses",
     "Exponential",
     "ExponentialCost",
     "Function",
+    "FunctionCost",
     "Gamma",
     "Gaussian",
     "GridSearch",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from psylang.ir.builder import Builder
 from psylang.ir.graph import Origin, Value
 from psylang.ir.types import I32, DType
 from psylang.model.context import Context
+from psylang.model.costs import Cost, DurationCost
 from psylang.model.errors import ModelError
 from psylang.model.parameters import Parameter
 from psylang.model.rules import Modulation, Signal
@@ -78,45 +79,24 @@ class Listed:
         return value
 
 
-class Cost(Protocol):
-    """The cost of a signal's level, as a function of the level."""
-
-    def emit(self, context: Context, level: Value) -> Value: ...
-
-
 @dataclass(frozen=True)
-class ExponentialCost:
-    """e**(rate * level + bias), as the default of PsyNeuLink's intensity cost."""
+class Past:
+    """level: the level before a search. spent: the sum of a duration cost before it."""
 
-    rate: float = 1.0
-    bias: float = 0.0
-
-    def emit(self, context: Context, level: Value) -> Value:
-        build = context.build
-        power = build.add(build.mul(level, self.rate), self.bias)
-        if context.exact:
-            return build.op("pow", build.constant(float(np.e)), power)
-        return build.op("exp", power)
-
-
-@dataclass(frozen=True)
-class LinearCost:
-    """slope * level + intercept."""
-
-    slope: float = 1.0
-    intercept: float = 0.0
-
-    def emit(self, context: Context, level: Value) -> Value:
-        build = context.build
-        return build.add(build.mul(level, self.slope), self.intercept)
+    level: Value
+    spent: Value
 
 
 @dataclass(frozen=True)
 class ControlSignal:
     """A parameter, the levels at which it is tried, and their costs.
 
-    modulation: parameter * level, parameter + level, or the level itself. initial: the level of a
-    sequence's first trial, if the search runs after trials; None: the first of the levels.
+    modulation: parameter * level, parameter + level, or the level itself. initial: the level before
+    a sequence's first search, in force in the first trial if the search runs after trials; None:
+    the first of the levels.
+    cost: of the level. adjustment: of the level less the one before. duration: of levels so far;
+    a signal that has it has no other cost, because PsyNeuLink does not run one. A signal's costs
+    are added, and a sum below 0 counts as 0.
     """
 
     parameter: str | Parameter
@@ -124,8 +104,15 @@ class ControlSignal:
     modulation: Modulation = "multiplicative"
     cost: Cost | None = None
     initial: float | None = None
+    adjustment: Cost | None = None
+    duration: DurationCost | None = None
 
     def __post_init__(self) -> None:
+        if self.duration is not None and (self.cost or self.adjustment):
+            raise ModelError(
+                f"`{self.name}` has a duration cost and another one, which PsyNeuLink does "
+                "not run; give it one of them"
+            )
         if self.initial is not None and not np.isfinite(self.initial):
             raise ModelError(f"initial of `{self.name}` is {self.initial}; it must be finite")
 
@@ -148,6 +135,20 @@ class ControlSignal:
         """The range of the parameter's values at these levels."""
         values = [*self.grid.values(), self.first]
         return Signal(min(values), max(values), self.modulation)
+
+    def charged(self, context: Context, level: Value, before: Past) -> Value | None:
+        """The cost of a level; None without costs."""
+        build, parts = context.build, []
+        if self.cost is not None:
+            parts.append(self.cost.emit(context, level))
+        if self.adjustment is not None:
+            parts.append(self.adjustment.emit(context, build.sub(level, before.level)))
+        if self.duration is not None:
+            parts.append(self.duration.emit(context, before.spent, level))
+        if not parts:
+            return None
+        added = parts[0] if len(parts) == 1 else build.add(*parts)
+        return build.op("max", added, 0.0)
 
     def modulated(self, level: Value) -> Callable[[Builder, Value], Value]:
         """A function from a builder (a rehearsal has its own) and a parameter to its new value."""
@@ -225,15 +226,22 @@ class GridSearch:
         for signal, level in zip(self.signals, levels, strict=True):
             context.modulated[signal.name] = signal.modulated(level)
 
-    def loss(self, context: Context, outcome: Value, levels: Sequence[Value]) -> Value:
+    @property
+    def remembers(self) -> bool:
+        """Returns whether the level of a trial has a meaning for the next search."""
+        return self.after or any(signal.adjustment is not None for signal in self.signals)
+
+    def loss(
+        self, context: Context, outcome: Value, levels: Sequence[Value], past: Sequence[Past]
+    ) -> Value:
         """The loss; the best allocation has the least."""
         build = context.build
         with build.at(Origin(self.name, "", "cost")):
             net, costs = outcome, []
-            for signal, level in zip(self.signals, levels, strict=True):
-                if signal.cost is not None:
-                    cost = signal.cost.emit(context, level)
-                    costs.append(build.op("max", cost, 0.0))
+            for signal, level, before in zip(self.signals, levels, past, strict=True):
+                cost = signal.charged(context, level, before)
+                if cost is not None:
+                    costs.append(cost)
             if costs:
                 total = costs[0]
                 for cost in costs[1:]:

@@ -13,7 +13,10 @@ from psylang.model import (
     Compute,
     ControlSignal,
     DriftDiffusion,
+    DurationCost,
     Evenly,
+    ExponentialCost,
+    FunctionCost,
     GridSearch,
     LinearCost,
     Listed,
@@ -277,3 +280,61 @@ def test_exact_candidates_that_draw_in_a_loop_begin_alike() -> None:
         random.set_state(ends[best][2])
         assert given["allocation"][row, 0] == best
         assert (given["x"][row], given["time"][row]) == pytest.approx(ends[best][:2])
+
+
+def test_a_change_costs_and_the_level_before_is_kept() -> None:
+    """10 - (level - 3)**2 less 4 for each unit that the level rises."""
+    levels = Listed((0.0, 1.0, 2.0, 3.0))
+    rising = LinearCost(slope=4.0)
+    signal = ControlSignal("layer.function.slope", levels, adjustment=rising, initial=2.0)
+    x = [[1.0], [0.0], [1.0], [1.0]]
+    for numerics in ("exact", "fast"):
+        given = interpret(hill_climber(signal).program(numerics), inputs={"x": x}, trials=4)
+        # From 2 up to 3: 10 - 4 is below 9. Without input level 0 is first; from there 1: 6 - 4.
+        assert given["allocation"].tolist() == [[2.0], [0.0], [1.0], [1.0]], numerics
+
+
+@pytest.mark.parametrize(("after", "chosen"), [(False, [1, 1, 0, 0, 0]), (True, [0, 1, 1, 0, 0])])
+def test_a_duration_cost_grows_with_each_level(after: bool, chosen: list[float]) -> None:
+    """Level 1 wins by 5 until its cost, three times the sum of -4 and 2 a trial, is above 0."""
+    duration = DurationCost(rate=2.0, initial=-4.0)
+    signal = ControlSignal("layer.function.slope", Listed((0.0, 1.0)), duration=duration)
+    program = hill_climber(signal, after=after).program("exact")
+    given = interpret(program, inputs={"x": [[1.0]] * 5}, trials=5)
+    assert given["allocation"].ravel().tolist() == chosen
+
+
+@function
+def doubled(level):  # type: ignore[no-untyped-def]
+    return level + level
+
+
+@function
+def pair(level):  # type: ignore[no-untyped-def]
+    return np.array([level[0], 1.0])
+
+
+@function
+def of_two(level, other):  # type: ignore[no-untyped-def]
+    return level + other
+
+
+def test_a_function_as_cost() -> None:
+    levels = Listed((0.0, 1.0, 2.0, 3.0))
+    signal = ControlSignal("layer.function.slope", levels, cost=FunctionCost(doubled))
+    given = interpret(hill_climber(signal).program("exact"), inputs={"x": [[1.0]]})
+    assert given["allocation"].tolist() == [[2.0]]  # 9 - 4; of 1: 6 - 2; of 3: 10 - 6.
+    wrong = ControlSignal("layer.function.slope", levels, cost=FunctionCost(pair))
+    with pytest.raises(ModelError, match=r"the cost `pair` gives shape \(2,\)"):
+        hill_climber(wrong).program("exact")
+    with pytest.raises(ModelError, match="must be a function of one argument"):
+        FunctionCost(of_two)
+
+
+def test_costs_that_do_not_go_together_or_are_not_finite() -> None:
+    with pytest.raises(ModelError, match="has a duration cost and another one"):
+        ControlSignal("slope", [1.0], cost=LinearCost(), duration=DurationCost())
+    with pytest.raises(ModelError, match="rate of DurationCost is nan; it must be finite"):
+        DurationCost(rate=float("nan"))
+    with pytest.raises(ModelError, match="bias of ExponentialCost is inf"):
+        ExponentialCost(bias=float("inf"))

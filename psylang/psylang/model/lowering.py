@@ -17,7 +17,7 @@ from psylang.model.blueprint import Blueprint, External, Projection
 from psylang.model.cells import Key
 from psylang.model.checks import parameter_of, within
 from psylang.model.context import ESTIMATES, Context
-from psylang.model.control import GridSearch
+from psylang.model.control import GridSearch, Past
 from psylang.model.errors import ModelError, listed
 from psylang.model.layout import Layout
 from psylang.model.parameters import Array, array_of, checked_range
@@ -221,11 +221,14 @@ def _write(model: Blueprint, trial: Trial) -> None:
             f"the objective `{model.search.objective}` runs after the last pass; a search sees "
             "passes alone"
         )
+    past: list[Past] = []
     if model.search is not None:
+        past = _past(trial, model.search)
         if model.search.after:
-            levels = _left(trial, model.search)
+            levels = [before.level for before in past]
         else:
-            levels = _searched(trial, schedule, planned, model.search)
+            levels = _searched(trial, schedule, planned, model.search, past)
+            _remember(trial, model.search, levels, past)
         model.search.apply(trial.context, levels)
     write_passes(trial, schedule, planned, wanted)
     for node in closing:
@@ -254,21 +257,35 @@ def _write(model: Blueprint, trial: Trial) -> None:
     if model.search is not None and model.search.after:
         trial.context.modulated = {}
         after = Trial(trial.context, trial.layout, trial.inputs, States(dict(final)))
-        found = _searched(after, schedule, planned, model.search)
-        for name, value in zip(_level_names(model.search), found, strict=True):
-            build.set_state(name, value)
+        found = _searched(after, schedule, planned, model.search, past)
+        _remember(trial, model.search, found, past)
 
 
-def _level_names(search: GridSearch) -> list[str]:
-    return [f"{search.name}.level{number}" for number in range(len(search.signals))]
+def _past(trial: Trial, search: GridSearch) -> list[Past]:
+    """The levels that the search before found, and the sums of duration costs."""
+    build, made = trial.context.build, []
+    for number, signal in enumerate(search.signals):
+        level = spent = build.constant(0.0)
+        if search.remembers:
+            level = build.state(f"{search.name}.level{number}", signal.first)
+        if signal.duration is not None:
+            spent = build.state(f"{search.name}.spent{number}", signal.duration.initial)
+        made.append(Past(level, spent))
+    return made
 
 
-def _left(trial: Trial, search: GridSearch) -> list[Value]:
-    """The levels that the search after the trial before found."""
-    build, names = trial.context.build, _level_names(search)
-    return [
-        build.state(name, signal.first) for name, signal in zip(names, search.signals, strict=True)
-    ]
+def _remember(
+    trial: Trial, search: GridSearch, levels: Sequence[Value], past: Sequence[Past]
+) -> None:
+    """Keeps for the next search what this one found."""
+    context, build = trial.context, trial.context.build
+    for number, (signal, level) in enumerate(zip(search.signals, levels, strict=True)):
+        if search.remembers:
+            build.set_state(f"{search.name}.level{number}", level)
+        if signal.duration is not None:
+            with build.at(Origin(search.name, "", "cost")):
+                spent = signal.duration.grown(context, past[number].spent, level)
+            build.set_state(f"{search.name}.spent{number}", spent)
 
 
 def _searched(
@@ -276,6 +293,7 @@ def _searched(
     schedule: Schedule,
     planned: Sequence[Steps] | None,
     search: GridSearch,
+    past: Sequence[Past],
 ) -> list[Value]:
     """The levels of the best allocation. All candidates, and the trial that follows, have the same
     draws: in `fast` by their counters; in `exact` they are made beforehand and used again, or, if
@@ -298,7 +316,7 @@ def _searched(
             outcome = simulated(point)
         else:
             outcome = _estimated(point, search.num_estimates, simulated)
-        result = search.loss(inner, outcome, levels)
+        result = search.loss(inner, outcome, levels, past)
         inner.modulated = before
         return result
 

@@ -18,14 +18,8 @@ from psylang.model.components_fixture import STEP, Components
 from psylang.model.composition import Model
 from psylang.model.compound import All, Not, NWhen, While
 from psylang.model.compound import Any as AnyOf
-from psylang.model.control import (
-    ControlSignal,
-    Evenly,
-    ExponentialCost,
-    GridSearch,
-    LinearCost,
-    Listed,
-)
+from psylang.model.control import ControlSignal, Evenly, GridSearch, Listed
+from psylang.model.costs import ExponentialCost, LinearCost
 from psylang.model.function import function
 from psylang.model.mechanism import Mechanism
 from psylang.model.parameters import Limits

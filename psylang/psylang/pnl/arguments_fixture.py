@@ -258,8 +258,13 @@ _signal("signal_additive", lambda pnl: {"modulation": pnl.ADDITIVE})
 _signal("signal_cost", lambda pnl: {"intensity_cost_function": pnl.Linear(intercept=-1.0)})
 _signal(
     "signal_cost_scaled",
-    lambda pnl: {"intensity_cost_function": pnl.Linear(scale=3.0)},
-    "`scale` of Linear",
+    lambda pnl: {"intensity_cost_function": pnl.Linear(scale=3.0, offset=-0.5)},
+)
+_signal("signal_cost_raised", lambda pnl: {"intensity_cost_function": pnl.Exponential(scale=0.1)})
+_signal(
+    "signal_cost_logistic",
+    lambda pnl: {"intensity_cost_function": pnl.Logistic()},
+    "the intensity cost is Logistic",
 )
 _signal(
     "signal_function",
@@ -271,13 +276,23 @@ _signal(
     lambda pnl: {"combine_costs_function": pnl.Reduce(operation=pnl.PRODUCT)},
     "the costs of a signal are combined",
 )
+
+
+def _lasting(pnl: Any, **given: Any) -> dict[str, Any]:
+    return {"cost_options": pnl.CostFunctions.DURATION, **given}
+
+
+_signal("signal_adjusts", lambda pnl: {"cost_options": pnl.CostFunctions.ADJUSTMENT})
+_signal("signal_lasts", _lasting)
 _signal(
-    "signal_adjusts",
-    lambda pnl: {"cost_options": pnl.CostFunctions.ADJUSTMENT},
-    "costs are ADJUSTMENT",
+    "signal_lasts_noisily",
+    lambda pnl: _lasting(pnl, duration_cost_function=pnl.SimpleIntegrator(noise=1.0)),
+    "`noise` of SimpleIntegrator",
 )
 _signal(
-    "signal_lasts", lambda pnl: {"cost_options": pnl.CostFunctions.DURATION}, "costs are DURATION"
+    "signal_accumulates",
+    lambda pnl: _lasting(pnl, duration_cost_function=pnl.AccumulatorIntegrator()),
+    "the duration cost is AccumulatorIntegrator",
 )
 _control("features_none", lambda pnl: {"state_features": None}, FEATURES)
 _control("features_number", lambda pnl: {"state_features": [2.5]}, FEATURES)

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
-from psylang.model import ControlSignal, ExponentialCost, GridSearch, LinearCost
-from psylang.model.control import LISTED_MAX, Cost
+from psylang.model import (
+    ControlSignal,
+    DurationCost,
+    ExponentialCost,
+    FunctionCost,
+    GridSearch,
+    LinearCost,
+)
+from psylang.model.control import LISTED_MAX
+from psylang.model.costs import Cost
 from psylang.pnl.plain import TRIAL, adds, appends, passes_on, sums_up
+from psylang.pnl.ports import Adopted, is_plain
 from psylang.pnl.reading import Paths, kind_of, number_of, only, value_of
 from psylang.pnl.refusals import RefusedError
 
@@ -40,7 +50,10 @@ def search_of(composition: Any, paths: Paths, node: Callable[[Any], str]) -> Gri
             "num_estimates is given", "leave it out: candidates meet the noise of the trial"
         )
     if value_of(controller, "compute_reconfiguration_cost") is not None:
-        raise RefusedError("it has a reconfiguration cost", "nearest: CostFunctions.INTENSITY")
+        raise RefusedError(
+            "it has a reconfiguration cost, with which PsyNeuLink 0.21 itself ends with an error",
+            "nearest: CostFunctions.ADJUSTMENT, with an adjustment_cost_function",
+        )
     search = controller.function
     if value_of(search, "select_randomly_from_optimal_values"):
         raise RefusedError("it chooses among equal values at random", "take the first of them")
@@ -112,11 +125,14 @@ def _signal(signal: Any, paths: Paths) -> ControlSignal:
             f"{signal.name} sets {source.name} of {kind_of(owner)}",
             "nearest: a number of a mechanism's function, integrator or noise",
         )
+    cost, adjustment, duration = _costs(signal)
     return ControlSignal(
         parameter,
         _levels(signal),
         modulation=_modulation(signal, source),
-        cost=_cost(signal),
+        cost=cost,
+        adjustment=adjustment,
+        duration=duration,
         initial=float(np.ravel(signal.defaults.value)[0]),
     )
 
@@ -140,22 +156,67 @@ def _modulation(signal: Any, source: Any) -> Any:
     raise RefusedError(f"modulation is {given}", "OVERRIDE, MULTIPLICATIVE or ADDITIVE")
 
 
-def _cost(signal: Any) -> Cost | None:
+Made = TypeVar("Made")
+
+
+def _costs(signal: Any) -> tuple[Cost | None, Cost | None, DurationCost | None]:
+    """The costs of the level, of its change and of its duration."""
     options = value_of(signal, "cost_options")
     names = [] if options is None else [one.name for one in type(options) if one & options]
-    names = [one for one in names if one not in ("NONE", "DEFAULTS")]
-    if not names:
-        return None
-    if names != ["INTENSITY"]:
-        raise RefusedError(f"costs are {', '.join(names)}", "nearest: CostFunctions.INTENSITY")
-    if not sums_up(signal.function.combine_costs_fct):
+    names = [one for one in names if one in ("INTENSITY", "ADJUSTMENT", "DURATION")]
+    if names and not sums_up(signal.function.combine_costs_fct):
         raise RefusedError("the costs of a signal are combined", "nearest: their sum")
-    function = signal.intensity_cost_function
-    if kind_of(function) == "Exponential":
-        if (number_of(function, "scale"), number_of(function, "offset")) != (1.0, 0.0):
-            raise RefusedError("the cost has a scale or an offset", "rate and bias")
-        return ExponentialCost(number_of(function, "rate"), number_of(function, "bias"))
-    if kind_of(function) == "Linear":
-        only(function, scale=1.0, offset=0.0)
-        return LinearCost(number_of(function, "slope"), number_of(function, "intercept"))
-    raise RefusedError(f"the cost is {kind_of(function)}", "nearest: Exponential or Linear")
+    if "DURATION" in names and len(names) > 1:
+        raise RefusedError(
+            f"costs are {', '.join(names)}; PsyNeuLink itself ends with an error where a duration "
+            "cost is one of several",
+            "nearest: CostFunctions.DURATION alone",
+        )
+
+    def enabled(name: str, convert: Callable[[str, Any], Made], function: Any) -> Made | None:
+        return convert(f"{name.lower()} cost", function) if name in names else None
+
+    return (
+        enabled("INTENSITY", _cost, signal.intensity_cost_function),
+        enabled("ADJUSTMENT", _cost, signal.adjustment_cost_function),
+        enabled("DURATION", _duration, signal.duration_cost_function),
+    )
+
+
+def _cost(which: str, function: Any) -> Cost:
+    kind = kind_of(function)
+    if kind == "Exponential":
+        return ExponentialCost(**_plain(function, ("rate", "bias", "scale", "offset")))
+    if kind == "Linear":
+        return LinearCost(**_plain(function, ("slope", "intercept", "scale", "offset")))
+    if kind == "UserDefinedFunction":
+        python = value_of(function, "custom_function")
+        if not is_plain(python) or len(inspect.signature(python).parameters) != 1:
+            raise RefusedError(
+                f"the {which} is {python!r}", "a function of one argument, by `def` in a file"
+            )
+        return FunctionCost(Adopted(python))
+    raise RefusedError(f"the {which} is {kind}", "nearest: Exponential, Linear or a function")
+
+
+def _duration(which: str, function: Any) -> DurationCost:
+    """A SimpleIntegrator or AdaptiveIntegrator; it begins as its construction left it."""
+    kind = kind_of(function)
+    if kind not in ("SimpleIntegrator", "AdaptiveIntegrator"):
+        raise RefusedError(
+            f"the {which} is {kind}", "nearest: SimpleIntegrator or AdaptiveIntegrator"
+        )
+    only(function, noise=0.0)
+    numbers = _plain(function, ("rate", "offset"))
+    if kind == "AdaptiveIntegrator":
+        numbers["kept"] = 1.0 - numbers["rate"]
+    return DurationCost(initial=float(np.ravel(value_of(function, "previous_value"))[0]), **numbers)
+
+
+def _plain(function: Any, names: Sequence[str]) -> dict[str, float]:
+    """Parameters of one number. RefusedError: a vector."""
+    numbers = {name: number_of(function, name) for name in names}
+    for name, number in numbers.items():
+        if not isinstance(number, float):
+            raise RefusedError(f"`{name}` of its {kind_of(function)} is {number}", "one number")
+    return numbers

@@ -676,15 +676,6 @@ def nested_cut_off(pnl: Any) -> tuple[Any, dict[str, Any]]:
     return net, {**given, "termination_processing": ends}
 
 
-@refused("it has a reconfiguration cost")
-def reconfiguring(pnl: Any) -> tuple[Any, dict[str, Any]]:
-    net, given = controlled_gain(pnl)
-    net.controller.parameters.compute_reconfiguration_cost.set(
-        pnl.Distance(metric=pnl.EUCLIDEAN), override=True
-    )
-    return net, given
-
-
 @refused("KWTAMechanism")
 def winners(pnl: Any) -> tuple[Any, dict[str, Any]]:
     return _single(pnl, pnl.KWTAMechanism(name="node", input_shapes=2))

@@ -14,6 +14,7 @@ import pytest
 import psylang
 from psylang.pnl import arguments_fixture as arguments
 from psylang.pnl import from_psyneulink, restart, results_of, run_arguments
+from psylang.pnl import modulation_fixture as modulation
 from psylang.pnl.pnl_fixture import needs_psyneulink
 from psylang.pnl.samples_fixture import IMPORTED, REFUSED, Script
 from psylang.pnl.tables import REFUSED as REFUSED_CLASSES
@@ -21,7 +22,8 @@ from psylang.pnl.tables import TABLES
 
 pytestmark = needs_psyneulink
 ALLOWED = 1e-12
-WHY = {**REFUSED, **arguments.REFUSED}
+WHY = {**REFUSED, **arguments.REFUSED, **modulation.REFUSED}
+EVERY = [*IMPORTED, *arguments.IMPORTED, *modulation.IMPORTED]
 
 
 def built(script: Script) -> tuple[Any, dict[str, Any]]:
@@ -30,7 +32,7 @@ def built(script: Script) -> tuple[Any, dict[str, Any]]:
     return script(psyneulink)
 
 
-@pytest.mark.parametrize("script", [*IMPORTED, *arguments.IMPORTED], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("script", EVERY, ids=lambda one: one.__name__)
 def test_a_script_gives_psyneulinks_results(script: Script) -> None:
     composition, given = built(script)
     model = from_psyneulink(composition, termination_processing=given.get("termination_processing"))
@@ -46,7 +48,7 @@ def test_a_script_gives_psyneulinks_results(script: Script) -> None:
             np.testing.assert_allclose(port, np.ravel(other), rtol=ALLOWED, atol=0)
 
 
-@pytest.mark.parametrize("script", [*REFUSED, *arguments.REFUSED], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("script", [*WHY], ids=lambda one: one.__name__)
 def test_unsupported_compositions_are_refused_before_compilation(script: Script) -> None:
     composition, given = built(script)
     with pytest.raises(psylang.NotImportedError, match=WHY[script]) as caught:
@@ -62,6 +64,13 @@ def test_the_tables_name_classes_that_there_are() -> None:
 
     kinds: list[Iterable[str]] = [*TABLES.values(), *REFUSED_CLASSES.values()]
     assert [name for kind in kinds for name in kind if not hasattr(psyneulink, name)] == []
+
+
+@pytest.mark.parametrize("script", modulation.STOPPED, ids=lambda one: one.__name__)
+def test_psyneulink_itself_stops_at_what_is_refused_as_impossible(script: Script) -> None:
+    composition, given = built(script)
+    with pytest.raises((AttributeError, ValueError), match=modulation.STOPPED[script]):
+        composition.run(**given)
 
 
 @pytest.mark.parametrize("count", [1, 5])
