@@ -20,6 +20,7 @@ namespace k2k::control {
 struct ControlConfig {
   bool socket = true;              // For k2k ctl and k2k top.
   std::uint32_t metrics_port = 0;  // On 127.0.0.1, for Prometheus; 0: none.
+  bool device_file = false;        // PID.device, for kernels and other processes.
 };
 
 }  // namespace k2k::control

@@ -4,6 +4,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <mutex>
 #include <new>
@@ -15,6 +16,7 @@
 #include "runtime/backends.hpp"
 #include "runtime/control.hpp"
 #include "runtime/descriptor_table.hpp"
+#include "runtime/device_file.hpp"
 #include "runtime/serving.hpp"
 #include "runtime/settings/config.hpp"
 #include "runtime/settings/policy_file.hpp"
@@ -24,8 +26,8 @@
 
 namespace k2k {
 
-// Members are destroyed in reverse order: the control before the server, and the server before the
-// device, because it reads the device's memory.
+// Members are destroyed in reverse order: the device file and the control before the server, and
+// the server before the device, because it reads the device's memory.
 struct Runtime::State {
   pid_t creator = ::getpid();
   std::mutex changing;  // The program and the control socket may reconfigure at once.
@@ -34,6 +36,9 @@ struct Runtime::State {
   std::shared_ptr<services::HostFunctions> functions;
   std::unique_ptr<server::Server> server;
   std::unique_ptr<runtime::Control> control;
+  std::atomic<std::uint64_t> launches{0};            // Ended.
+  std::atomic<std::uint32_t> launching{0};           // Running, or waiting for the one that runs.
+  std::unique_ptr<runtime::DeviceFile> device_file;  // Null without control.device_file.
 
   // Threads do not survive fork(): the child has a picture of a runtime, not one.
   [[nodiscard]] bool forked() const { return ::getpid() != creator; }
@@ -48,10 +53,29 @@ struct Runtime::State {
     server::Stats stats = server->stats();
     stats.control = control->stats();
     stats.files = files->stats();
+    if (device_file != nullptr) stats.control.device_file = device_file->path();
+    stats.device = device_stats();
     return stats;
   }
+  [[nodiscard]] server::DeviceStats device_stats() const {
+    const DeviceInfo& info = backend->info();
+    return {.platform = info.platform,
+            .compute_units = info.compute_units,
+            .wave_lanes = info.wave_lanes,
+            .resident_waves = info.resident_waves,
+            .group_items_max = info.group_items_max,
+            .local_bytes_max = info.local_bytes_max,
+            .area_bytes = info.area_bytes,
+            .launches = launches.load(),
+            .launching = launching.load()};
+  }
+  void refresh_device_file() {
+    if (device_file != nullptr) device_file->refresh();
+  }
+  Result<LaunchReport> launch(const LaunchShape& shape, const backend::KernelImage& image);
   Status change(const std::function<Status(server::ServerConfig&)>& edit);
   Status start_control(const RuntimeConfig& config);
+  Status start_device_file();
 };
 
 namespace {
@@ -90,6 +114,32 @@ Status Runtime::State::start_control(const RuntimeConfig& config) {
   return control->start();
 }
 
+Status Runtime::State::start_device_file() {
+  Result<control::Folder> folder = control::own_folder();
+  if (!folder) return folder.error();
+  auto file = runtime::DeviceFile::create(std::move(folder).value(), [this] { return stats(); });
+  if (!file) return file.error();
+  device_file = std::move(file).value();
+  return {};
+}
+
+Result<LaunchReport> Runtime::State::launch(const LaunchShape& shape,
+                                            const backend::KernelImage& image) {
+  struct Counted {
+    explicit Counted(State& of) : state(of) { state.launching.fetch_add(1); }
+    ~Counted() {  // Also if the backend threw.
+      state.launching.fetch_sub(1);
+      state.launches.fetch_add(1);
+      state.refresh_device_file();
+    }
+    Counted(const Counted&) = delete;
+    Counted& operator=(const Counted&) = delete;
+    State& state;
+  };
+  const Counted counted(*this);
+  return backend->launch(image, shape);
+}
+
 Runtime::Runtime(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Runtime::Runtime(Runtime&&) noexcept = default;
 
@@ -102,6 +152,7 @@ Runtime& Runtime::operator=(Runtime&& other) noexcept {
 Runtime::~Runtime() {
   if (state_ == nullptr || !state_->forked()) return;
   // No thread to join, and mutexes may be held by threads that do not exist here.
+  static_cast<void>(state_->device_file.release());
   static_cast<void>(state_->control.release());
   static_cast<void>(state_->server.release());
   static_cast<void>(state_->backend.release());
@@ -137,6 +188,9 @@ Result<Runtime> Runtime::create(const RuntimeConfig& wanted) {
   if (!server) return server.error();
   state->server = std::move(server).value();
   if (Status status = state->start_control(config); !status) return status.error();
+  if (config.control.device_file) {
+    if (Status status = state->start_device_file(); !status) return status.error();
+  }
   return Runtime(std::move(state));
 }
 
@@ -166,7 +220,7 @@ Result<LaunchReport> Runtime::launch_image(const LaunchShape& shape,
                              image.name, image.platform, platform, image.platform, platform)};
   }
   try {
-    return state_->backend->launch(image, shape);
+    return state_->launch(shape, image);
   } catch (const std::bad_alloc&) {
     return Error{ENOMEM, "out of memory"};  // The text is short enough to need no allocation.
   }
@@ -185,7 +239,9 @@ void Runtime::cancel() noexcept { state_->backend->cancel(); }
 
 Result<std::vector<server::DetachedError>> Runtime::drain() {
   if (Status status = state_->usable("drain"); !status) return status.error();
-  return state_->server->drain();
+  auto errors = state_->server->drain();
+  state_->refresh_device_file();
+  return errors;
 }
 
 // Reads into memory that cannot be registered go through the arena, in parts (decision 0003).

@@ -15,6 +15,7 @@
 #include "services/file.hpp"
 #include "services/network.hpp"
 #include "services/opens/guarded_open.hpp"
+#include "services/opens/served_file.hpp"
 #include "services/own_descriptors.hpp"
 #include "services/own_process.hpp"
 #include "services/raw.hpp"
@@ -79,6 +80,7 @@ std::int64_t pass_on(const Request& request, router::Files& files) {
     case SYS_creat:
     case SYS_openat:
     case SYS_openat2:
+      refresh_served(request.number, word);
       if (const auto answer = open_guarded(request.number, word)) return *answer;
       break;
     default:

@@ -256,6 +256,12 @@ std::string to_table(const server::Stats& stats) {
   if (!stats.control.absent.empty()) {
     text += fmt::format("no control socket: {}\n", stats.control.absent);
   }
+  if (!stats.control.device_file.empty()) {
+    text +=
+        fmt::format("device file {}: {} launches, {} resident waves, {} bytes of local memory\n",
+                    stats.control.device_file, stats.device.launches, stats.device.resident_waves,
+                    stats.device.local_bytes_max);
+  }
   for (const server::DetachedError& error : stats.detached_errors) {
     text += fmt::format("detached {} failed {} times with errno {}\n", error.name, error.count,
                         error.error);
@@ -330,7 +336,18 @@ nlohmann::ordered_json to_json(const server::Stats& stats) {
           {"control",
            {{"socket", stats.control.socket},
             {"absent", stats.control.absent},
-            {"cpu_seconds", stats.control.cpu_seconds}}},
+            {"cpu_seconds", stats.control.cpu_seconds},
+            {"device_file", stats.control.device_file}}},
+          {"device",
+           {{"platform", stats.device.platform},
+            {"compute_units", stats.device.compute_units},
+            {"wave_lanes", stats.device.wave_lanes},
+            {"resident_waves", stats.device.resident_waves},
+            {"group_items_max", stats.device.group_items_max},
+            {"local_bytes_max", stats.device.local_bytes_max},
+            {"area_bytes", stats.device.area_bytes},
+            {"launches", stats.device.launches},
+            {"launching", stats.device.launching}}},
           {"faults", faults_json(stats)},
           {"detached_errors", detached}};
 }

@@ -285,6 +285,10 @@ const ConfigOption options[] = {
     control<&ControlConfig::socket>(
         "control.socket", boolean, 0, 1, "", "",
         "Let k2k ctl and k2k top of the same user show and change the running runtime."),
+    control<&ControlConfig::device_file>("control.device_file", boolean, 0, 1, "", "",
+                                         "Keep PID.device in the folder of the control sockets: "
+                                         "the device's resources and counters, "
+                                         "for kernels and other processes."),
     control<&ControlConfig::metrics_port>(
         "metrics.port", number, 0, 65535,
         "", "", "Port on 127.0.0.1 that serves /metrics for Prometheus; 0 = none."),
@@ -319,7 +323,7 @@ std::optional<std::vector<std::uint32_t>> cores_of(std::string_view text) {
 const OtherVariable others[] = {
     {"K2K_CONFIG", "The configuration file; empty reads none."},
     {"K2K_HOST_DIR", "The folder of the host limit, instead of /run/k2k."},
-    {"K2K_CONTROL_DIR", "The folder of control sockets, for k2k ctl and k2k top."},
+    {"K2K_CONTROL_DIR", "The folder of control sockets and device files, for k2k ctl and k2k top."},
     {"K2K_PROFILE_DIR", "The folder of the profiles that k2k calibrate makes."},
     {"K2K_LIBRARY", "libk2k.so, for the Python package k2k."},
     {"K2K_IO_LIBRARY", "For libk2k_io.so: the library with the router, by an absolute path."},

@@ -81,14 +81,29 @@ struct GovernorStats {
 // The control socket of the runtime (control/listener.hpp), filled in by the façade: the server has
 // none.
 struct ControlStats {
-  std::string socket;      // Its path; "" if there is no socket,
-  std::string absent;      // and then the reason.
-  double cpu_seconds = 0;  // Of its thread; not part of any sum of the server.
+  std::string socket;            // Its path; "" if there is no socket,
+  std::string absent;            // and then the reason.
+  double cpu_seconds = 0;        // Of its thread; not part of any sum of the server.
+  std::string device_file = {};  // Its path; "" without control.device_file.
+};
+
+// The device and its launches, filled in by the façade.
+struct DeviceStats {
+  std::string platform;
+  std::uint32_t compute_units = 0;
+  std::uint32_t wave_lanes = 0;
+  std::uint32_t resident_waves = 0;  // Of all units together.
+  std::uint32_t group_items_max = 0;
+  std::uint64_t local_bytes_max = 0;  // Of a work-group.
+  std::uint64_t area_bytes = 0;       // Shared with the host for system calls.
+  std::uint64_t launches = 0;         // That have ended, with an error or without.
+  std::uint32_t launching = 0;        // That run, or wait for the one that runs.
 };
 
 struct Stats {
   // Statistics of the router, filled in by the façade; zeros without a router.
   router::ReaderStats files;
+  DeviceStats device;
   std::vector<CallStats> calls;  // Calls made at least once, most frequent first.
   std::uint64_t requests = 0;
   std::uint64_t doorbells = 0;  // Entries taken from the rings.

@@ -1,0 +1,241 @@
+// Goal: a kernel and a host program read what the runtime knows of its device as a file, equal to
+// the statistics; the file lives as long as its runtime, and files of ended processes are removed.
+
+#include "runtime/device_file.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <vector>
+
+#include "control/folder_fixture.hpp"
+#include "device/k2k.hpp"
+#include "k2k/runtime.hpp"
+#include "runtime/report/device_text.hpp"
+#include "runtime/report/device_text_fixture.hpp"
+#include "runtime/report/stats_text.hpp"
+
+namespace k2k::runtime {
+namespace {
+
+using DeviceFileOfARuntime = control::InOwnFolder;
+
+Result<Runtime> with_device_file() {
+  RuntimeConfig config;
+  config.device.compute_units = 1;
+  config.control.device_file = true;
+  return Runtime::create(config);
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST_F(DeviceFileOfARuntime, is_read_by_a_kernel_and_by_the_host_and_equals_the_statistics) {
+  auto runtime = with_device_file();
+  ASSERT_TRUE(runtime) << runtime.error().message;
+  const std::string path = runtime->stats().control.device_file;
+  EXPECT_EQ(path, folder_ + "/" + std::to_string(::getpid()) + ".device");
+
+  // The first launch makes ten calls; the second one reads the file.
+  ASSERT_TRUE(runtime->launch({.groups = 1, .group_items = 1}, [] K2K_DEVICE {
+    for (int call = 0; call < 10; ++call) static_cast<void>(k2k::nop(k2k::work_item));
+  }));
+  std::vector<char> text(device_text_bytes + 1);
+  long read = -1;
+  const char* const name = path.c_str();
+  char* const into = text.data();
+  long* const answer = &read;
+  ASSERT_TRUE(runtime->launch({.groups = 1, .group_items = 1}, [=] K2K_DEVICE {
+    const long fd = k2k::open(k2k::work_item, name, O_RDONLY);
+    if (fd < 0) return;
+    *answer = k2k::pread(k2k::work_item, static_cast<int>(fd), into, device_text_bytes + 1, 0);
+    static_cast<void>(k2k::close(k2k::work_item, static_cast<int>(fd)));
+  }));
+  ASSERT_EQ(read, static_cast<long>(device_text_bytes));
+  const auto seen = parse_device_text(text.data());
+  EXPECT_EQ(seen.at("sequence"), seen.at("end"));
+  EXPECT_EQ(seen.at("launches"), "1");
+  EXPECT_EQ(seen.at("launching"), "1") << "the kernel that reads it";
+  EXPECT_EQ(seen.at("call nop"), "10 0");
+  EXPECT_EQ(seen.at("resident_waves"), std::to_string(runtime->device().resident_waves));
+  EXPECT_EQ(seen.at("local_bytes_max"), std::to_string(runtime->device().local_bytes_max));
+
+  // The host reads the values of the last launch's end or drain().
+  ASSERT_TRUE(runtime->drain());
+  const auto now = parse_device_text(text_of(path));
+  const nlohmann::ordered_json stats = to_json(runtime->stats());
+  EXPECT_EQ(now.at("launches"), "2");
+  for (const auto& [key, value] : stats["device"].items()) {
+    EXPECT_EQ(now.at(key), value.is_string() ? value.get<std::string>() : value.dump()) << key;
+  }
+  for (const char* const key : {"requests", "in_flight", "refused"}) {
+    EXPECT_EQ(now.at(key), stats[key].dump()) << key;
+  }
+  for (const auto& call : stats["calls"]) {
+    EXPECT_EQ(now.at("call " + call["name"].get<std::string>()),
+              call["count"].dump() + " " + call["errors"].dump());
+  }
+}
+
+TEST_F(DeviceFileOfARuntime, is_renewed_behind_walls) {
+  RuntimeConfig config;
+  config.device.compute_units = 1;
+  config.control.device_file = true;
+  config.server.walls = server::WallMode::on;
+  auto runtime = Runtime::create(config);
+  ASSERT_TRUE(runtime) << runtime.error().message;
+  const std::string path = runtime->stats().control.device_file;
+  const std::uint64_t before = std::stoull(parse_device_text(text_of(path)).at("sequence"));
+  const char* const name = path.c_str();
+  long opened = -1;
+  long* const answer = &opened;
+  ASSERT_TRUE(runtime->launch({.groups = 1, .group_items = 1}, [=] K2K_DEVICE {
+    *answer = k2k::open(k2k::work_item, name, O_RDONLY);
+    static_cast<void>(k2k::close(k2k::work_item, static_cast<int>(*answer)));
+  }));
+  EXPECT_GE(opened, 0);
+  // Once by the open, once by the launch's end.
+  EXPECT_EQ(parse_device_text(text_of(path)).at("sequence"), std::to_string(before + 2));
+}
+
+TEST_F(DeviceFileOfARuntime, may_be_read_and_not_written_and_ends_with_the_runtime) {
+  std::string path;
+  {
+    auto runtime = with_device_file();
+    ASSERT_TRUE(runtime) << runtime.error().message;
+    path = runtime->stats().control.device_file;
+    struct stat facts{};
+    ASSERT_EQ(::stat(path.c_str(), &facts), 0);
+    EXPECT_EQ(facts.st_mode & 07777u, 0444u);
+    EXPECT_EQ(static_cast<std::size_t>(facts.st_size), device_text_bytes);
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST_F(DeviceFileOfARuntime, is_absent_unless_it_is_asked_for) {
+  RuntimeConfig config;
+  config.control.socket = false;
+  auto runtime = Runtime::create(config);
+  ASSERT_TRUE(runtime);
+  EXPECT_EQ(runtime->stats().control.device_file, "");
+  EXPECT_EQ(files(), 0u);
+}
+
+TEST_F(DeviceFileOfARuntime, has_a_name_of_its_own_beside_another_one) {
+  auto one = with_device_file();
+  auto two = with_device_file();
+  ASSERT_TRUE(one && two);
+  EXPECT_EQ(two->stats().control.device_file,
+            folder_ + "/" + std::to_string(::getpid()) + "-2.device");
+  EXPECT_EQ(parse_device_text(text_of(one->stats().control.device_file)).at("launches"), "0");
+}
+
+TEST_F(DeviceFileOfARuntime, removes_what_an_ended_process_left_and_nothing_else) {
+  const std::string left = folder_ + "/1.device";
+  const std::string held = folder_ + "/2.device";
+  std::ofstream(left) << "old\n";
+  std::ofstream(held) << "of a living process\n";
+  std::ofstream(folder_ + "/notes") << "no device file\n";
+  const Descriptor holder(::open(held.c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_EQ(::flock(holder.number(), LOCK_EX), 0);
+  auto runtime = with_device_file();
+  ASSERT_TRUE(runtime) << runtime.error().message;
+  EXPECT_FALSE(std::filesystem::exists(left));
+  EXPECT_TRUE(std::filesystem::exists(held));
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/notes"));
+}
+
+TEST_F(DeviceFileOfARuntime, a_child_of_fork_does_not_keep_it) {
+  auto runtime = with_device_file();
+  ASSERT_TRUE(runtime) << runtime.error().message;
+  const std::string path = runtime->stats().control.device_file;
+  int gate[2];
+  ASSERT_EQ(::pipe(gate), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(gate[1]);
+    char byte = 0;
+    static_cast<void>(::read(gate[0], &byte, 1));  // Until the parent is done.
+    ::_exit(0);
+  }
+  ::close(gate[0]);
+  ASSERT_GT(child, 0);
+  // The parent's copy is gone as after a crash: the file stays, its lock goes.
+  std::filesystem::rename(path, folder_ + "/3.device");
+  runtime = Error{ESRCH, "ended"};
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/3.device"));
+  auto next = with_device_file();
+  ASSERT_TRUE(next) << next.error().message;
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/3.device")) << "the child holds its lock";
+  ::close(gate[1]);
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST_F(DeviceFileOfARuntime, a_reader_during_writes_sees_whole_values_or_the_difference) {
+  auto folder = control::own_folder();
+  ASSERT_TRUE(folder);
+  std::atomic<std::uint64_t> value{0};
+  auto file = DeviceFile::create(std::move(folder).value(), [&] {
+    server::Stats stats;
+    stats.device.launches = stats.requests = value.fetch_add(1);
+    return stats;
+  });
+  ASSERT_TRUE(file) << file.error().message;
+  std::atomic<bool> stop{false};
+  std::thread writer([&] {
+    while (!stop.load()) file.value()->refresh();
+  });
+  std::size_t whole = 0;
+  for (int round = 0; round < 20'000 && whole < 500; ++round) {
+    const auto seen = parse_device_text(text_of(file.value()->path()));
+    if (seen.at("sequence") != seen.at("end")) continue;
+    ++whole;
+    EXPECT_EQ(seen.at("launches"), seen.at("requests"));
+  }
+  stop = true;
+  writer.join();
+  EXPECT_EQ(whole, 500u);
+}
+
+TEST_F(DeviceFileOfARuntime, that_cannot_be_made_is_an_error_with_a_remedy) {
+  std::vector<Descriptor> locks;
+  for (int number = 1; number <= 64; ++number) {
+    const std::string pid = std::to_string(::getpid());
+    const std::string name =
+        folder_ + "/" + (number == 1 ? pid : pid + "-" + std::to_string(number)) + ".device";
+    locks.emplace_back(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    ASSERT_EQ(::flock(locks.back().number(), LOCK_EX), 0);
+  }
+  const auto taken = with_device_file();
+  ASSERT_FALSE(taken);
+  EXPECT_EQ(taken.error().code, EEXIST);
+  EXPECT_EQ(taken.error().message,
+            "all 64 names of device files of process " + std::to_string(::getpid()) + " in " +
+                folder_ + " are taken; end a runtime, or set control.device_file = false");
+}
+
+TEST_F(DeviceFileOfARuntime, in_a_folder_of_others_is_an_error) {
+  ASSERT_EQ(::chmod(folder_.c_str(), 0755), 0);
+  const auto open_to_all = with_device_file();
+  ASSERT_FALSE(open_to_all);
+  EXPECT_EQ(
+      open_to_all.error().message,
+      "control: " + folder_ + " has mode 0755, so it is open to others; chmod 0700 " + folder_);
+  ASSERT_EQ(::chmod(folder_.c_str(), 0700), 0);
+}
+
+}  // namespace
+}  // namespace k2k::runtime
