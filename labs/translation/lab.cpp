@@ -164,7 +164,7 @@ int run(const cli::Context& context, const Options& options) {
     return run_study(plan.value(), [&](const char* what) { progress.next(what); });
   }();
   if (!rows) return complain(rows.error());
-  const ordered_json result = {{"rows", rows.value()},   {"machine", harm::machine()},
+  const ordered_json result = {{"rows", rows.value()},   {"machine_facts", harm::machine()},
                                {"seed", plan->seed},     {"rounds", plan->rounds},
                                {"quick", options.quick}, {"verdicts", verdicts_of(rows.value())}};
   if (Status status = write_page(options.html, result); !status) return complain(status.error());

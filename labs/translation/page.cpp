@@ -243,7 +243,7 @@ std::string page_of(const ordered_json& result) {
   body += "<h2>Not measured</h2>\n" +
           (of("absent").empty() ? std::string("<p>Everything was measured.</p>\n")
                                 : table_of(of("absent"), {{"what", "what"}, {"why", "why"}}));
-  body += "<h2>Machine</h2>\n" + machine_list(result["machine"]);
+  body += "<h2>Machine</h2>\n" + machine_list(result["machine_facts"]);
   return fmt::format(
       "<!doctype html>\n<html lang=en><head><meta charset=utf-8>"
       "<meta name=viewport content=\"width=device-width, initial-scale=1\">"

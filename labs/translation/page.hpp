@@ -9,7 +9,7 @@
 
 namespace k2k::labs::translation {
 
-// `result`: {"rows", "verdicts", "machine", "seed", "rounds", "quick"}.
+// `result`: {"rows", "verdicts", "machine_facts", "seed", "rounds", "quick"}.
 std::string page_of(const nlohmann::ordered_json& result);
 
 }  // namespace k2k::labs::translation

@@ -131,7 +131,7 @@ TEST(Page, has_each_statement_and_escapes_what_it_shows) {
   if (too_long_here) GTEST_SKIP() << "a simulation on one thread";
   const Rows& rows = simulated_rows();
   nlohmann::ordered_json result = {
-      {"rows", rows}, {"machine", {{"processor", "<b>&"}}}, {"seed", 1}, {"rounds", 2}};
+      {"rows", rows}, {"machine_facts", {{"processor", "<b>&"}}}, {"seed", 1}, {"rounds", 2}};
   const std::string page = page_of(result);
   for (const auto& row : rows_of(rows, "statements")) {
     EXPECT_NE(page.find(row["verdict"].get<std::string>()), std::string::npos);

@@ -299,6 +299,73 @@ def _coalescing_bars(rows: list[Record]) -> list[Bars]:
     ]
 
 
+def _of_table(rows: list[Record], table: str) -> list[Record]:
+    return [row for row in rows if row["table"] == table]
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if value >= 1_000 else f"{value:.4g}"
+
+
+def _program_bars(rows: list[Record]) -> Bars:
+    programs = _of_table(rows, "programs")
+    names = list(dict.fromkeys(f"{row['program']}, {row['keys']}" for row in programs))
+    settings = list(dict.fromkeys((str(row["pages"]), int(row["prefetch"])) for row in programs))
+    found = {
+        (f"{row['program']}, {row['keys']}", row["pages"], row["prefetch"]): row for row in programs
+    }
+    labels = [f"{pages}, prefetch {prefetch}" for pages, prefetch in settings]
+    table = [
+        [name, *(_number(found[name, *setting]["misses_per_1000"]) for setting in settings)]
+        for name in names
+    ]
+    groups: dict[str, list[float | None]] = {
+        label: [float(found[name, *setting]["misses_per_1000"]) for name in names]
+        for label, setting in zip(labels, settings, strict=True)
+    }
+    title = "Simulated: TLB misses a thousand instructions of the thesis' GPU"
+    return Bars(
+        *("programs", title, ["program, keys", *labels], table, names, groups, "program"),
+        "misses a thousand instructions",
+        log_y=True,
+    )
+
+
+def _verdict_bars(rows: list[Record]) -> Bars:
+    statements = _of_table(rows, "statements")
+    table = []
+    for row in statements:
+        ours = row["ours"]
+        seen = "–"
+        if ours is not None:
+            low, high = ours["low"], ours["high"]
+            seen = _number(ours["mean"])
+            seen += "" if low == high else f" [{_number(low)}, {_number(high)}]"
+        table.append(
+            [row["section"], row["says"], row["thesis"], seen, row["source"], row["verdict"]]
+        )
+    sources = list(dict.fromkeys(str(row["source"]) for row in statements))
+    verdicts = list(dict.fromkeys(str(row["verdict"]) for row in statements))
+    counts: dict[str, list[float | None]] = {
+        verdict: [
+            float(sum(row["source"] == source and row["verdict"] == verdict for row in statements))
+            for source in sources
+        ]
+        for verdict in verdicts
+    }
+    heading = ["section", "the thesis says", "thesis", "ours", "source", "verdict"]
+    return Bars(
+        *("verdicts", "The thesis' statements", heading, table, sources, counts),
+        *("source of our figure", "statements"),
+    )
+
+
+def _translation_bars(rows: list[Record]) -> list[Bars]:
+    return [_verdict_bars(rows), _program_bars(rows)]
+
+
 LABORATORIES = (
     Laboratory("governor", _governor_bars),
     Laboratory("governor_trace", _governor_bars),
@@ -308,4 +375,5 @@ LABORATORIES = (
     Laboratory("orthogonal", _orthogonal_bars),
     Laboratory("adaptive_coalescing", _coalescing_bars),
     Laboratory("generators", _generators_bars),
+    Laboratory("translation_simulated", _translation_bars),
 )

@@ -143,3 +143,29 @@ def test_a_record_without_the_plotted_rows_is_refused(tmp_path: Path) -> None:
 def test_a_missing_record_is_reported_with_its_command(tmp_path: Path) -> None:
     for name, text in report_labs.blocks(tmp_path, report_labs.LABORATORIES).items():
         assert f"`./dev bench --record {name}`" in text
+
+
+TRANSLATION: dict[str, Any] = ABOUT | {
+    "rows": [
+        {"table": "programs", "program": "bpt", "keys": "sorted", "pages": "4 KiB", "prefetch": 8}
+        | {"misses_per_1000": 1.5},
+        {"table": "statements", "section": "4.6", "says": "The parts sum", "thesis": "4,409 ns"}
+        | {"ours": {"low": 4508.0, "mean": 4508.0, "high": 4508.0}, "source": "arithmetic"}
+        | {"verdict": "not reproduced"},
+        {"table": "statements", "section": "4.4.3", "says": "25 % longer", "thesis": "1.25"}
+        | {"ours": {"low": 1.1, "mean": 1.2, "high": 1.3}, "source": "simulated"}
+        | {"verdict": "reproduced"},
+        {"table": "statements", "section": "4.5", "says": "Latency", "thesis": "-"}
+        | {"ours": None, "source": "measured", "verdict": "not measurable here"},
+    ],
+}
+
+
+def test_translation_shows_verdicts_and_names_what_is_simulated(tmp_path: Path) -> None:
+    write(tmp_path, "translation_simulated", TRANSLATION)
+    text = report.blocks(tmp_path)["translation_simulated"]
+    assert "| 4.6 | The parts sum | 4,409 ns | 4,508 | arithmetic | not reproduced |" in text
+    assert "| 1.25 | 1.2 [1.1, 1.3] | simulated | reproduced |" in text
+    assert "| - | – | measured | not measurable here |" in text
+    assert "**Simulated: TLB misses a thousand instructions of the thesis' GPU**" in text
+    assert "![The thesis' statements](lab-translation-simulated-verdicts.svg)" in text
