@@ -41,8 +41,8 @@ EXAMPLES = (
     "06_all_reduce",
 )
 WORDS = ("needle", "thread")
-# Lanes that race make the exit status 66.
-RACES = {"EMULATED_CUDA_RACES": "1"}
+# Lanes that race, and shared memory that is read before it is written, make the exit status 66.
+CHECKS = {"EMULATED_CUDA_RACES": "1", "EMULATED_CUDA_UNINITIALISED": "1"}
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,12 @@ def runs(folder: Path) -> Iterator[Run]:
         env = {"EMULATED_CUDA_SEED": str(seed)}
         yield Run(f"conformance, seed {seed}", [suite], env, says="[  PASSED  ]")
     for seed in ("", "1"):
-        env = RACES | {"EMULATED_CUDA_SEED": seed}
+        env = CHECKS | {"EMULATED_CUDA_SEED": seed}
         yield Run(f"conformance, races, seed '{seed}'", [suite], env, says="[  PASSED  ]")
         env = {"EMULATED_CUDA_HOLD_STORES": seed or "7", "EMULATED_CUDA_SEED": seed}
         yield Run(f"conformance, late stores, seed '{seed}'", [suite], env, says="[  PASSED  ]")
     for name in EXAMPLES:
-        yield Run(name, [folder / f"examples/{name}_cuda"], RACES)
+        yield Run(name, [folder / f"examples/{name}_cuda"], CHECKS)
     yield Run(
         "capabilities",
         [folder / "bench/gpu/device_bench_cuda", "capabilities"],

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "emulator/cuda/driver/state.hpp"
-#include "emulator/cuda/exec/check/held_stores.hpp"
 
 namespace k2k::emulator::driver {
 
@@ -98,11 +97,7 @@ void run(Context* context, const std::shared_ptr<exec::Grid>& grid) {
   if (driver.launch_limit_ms != 0) {
     grid->deadline_ns = exec::now_ns() + driver.launch_limit_ms * 1'000'000;
   }
-  if (driver.races != nullptr) {
-    grid->watch = driver.races->begin(*grid);
-  } else if (driver.hold_seed != 0) {
-    grid->watch = exec::check::hold_stores(driver.hold_seed);
-  }
+  grid->watch = driver.watch(*grid);
   driver.device->start(grid);
   driver.device->wait(grid);
   if (grid->watch != nullptr) grid->watch->end();

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "emulator/cuda/exec/check/held_stores.hpp"
+
 namespace k2k::emulator::driver {
 
 namespace {
@@ -17,7 +19,7 @@ constexpr std::uint64_t memory_mb_default = 4096;
 constexpr std::uint64_t units_default = 4;
 constexpr std::uint64_t units_max = 64;
 constexpr std::uint64_t page = 4096;
-constexpr int exit_raced = 66;
+constexpr int exit_findings = 66;  // As ThreadSanitizer's.
 
 std::uint64_t number_in_environment(const char* name, std::uint64_t otherwise) {
   const char* const text = std::getenv(name);
@@ -39,16 +41,22 @@ bool is_on(const char* name) {
 
 std::atomic<bool> in_child{false};
 
-// At the end of a process under EMULATED_CUDA_RACES.
-void end_with_races() {
+std::string counted(std::uint64_t count, const char* one, const char* many) {
+  return std::to_string(count) + (count == 1 ? one : many);
+}
+
+// At the end of a process under EMULATED_CUDA_RACES or EMULATED_CUDA_UNINITIALISED.
+void end_with_findings() {
   if (in_child.load()) return;
   Driver& driver = Driver::get();
-  const std::uint64_t count = driver.races->count();
-  if (count == 0) return;
-  driver.log(std::to_string(count) + (count == 1 ? " race" : " races") +
-             " between lanes; the exit status is " + std::to_string(exit_raced));
+  const std::uint64_t races = driver.races == nullptr ? 0 : driver.races->count();
+  const std::uint64_t reads = driver.uninitialised == nullptr ? 0 : driver.uninitialised->count();
+  if (races + reads == 0) return;
+  driver.log(counted(races, " race between lanes, ", " races between lanes, ") +
+             counted(reads, " uninitialised read; ", " uninitialised reads; ") +
+             "the exit status is " + std::to_string(exit_findings));
   std::fflush(nullptr);
-  std::_Exit(exit_raced);
+  std::_Exit(exit_findings);
 }
 
 }  // namespace
@@ -148,19 +156,37 @@ CUresult Driver::initialise() {
   }
   const std::uint64_t units = std::clamp<std::uint64_t>(
       number_in_environment("EMULATED_CUDA_UNITS", units_default), 1, units_max);
+  turn_checks_on();
+  device = new exec::Device(static_cast<std::uint32_t>(units), schedule);
+  started_.store(true);
+  return success;
+}
+
+void Driver::turn_checks_on() {
+  const auto say = [this](const std::string& text) { log(text); };
   if (is_on("EMULATED_CUDA_RACES")) {
-    races = std::make_unique<exec::check::Races>([this](const std::string& text) { log(text); });
+    races = std::make_unique<exec::check::Races>(say);
     memory.on_remove([this](exec::Range gone) { races->forget(gone.begin, gone.end); });
-    std::atexit(&end_with_races);
   }
+  if (is_on("EMULATED_CUDA_UNINITIALISED")) {
+    uninitialised = std::make_unique<exec::check::UninitialisedReads>(say);
+  }
+  if (races != nullptr || uninitialised != nullptr) std::atexit(&end_with_findings);
   hold_seed = number_in_environment("EMULATED_CUDA_HOLD_STORES", 0);
   if (hold_seed != 0 && races != nullptr) {
     log("EMULATED_CUDA_HOLD_STORES does nothing beside EMULATED_CUDA_RACES, which finds a missing "
         "release without it; set one of the two");
   }
-  device = new exec::Device(static_cast<std::uint32_t>(units), schedule);
-  started_.store(true);
-  return success;
+}
+
+std::shared_ptr<exec::GridWatch> Driver::watch(const exec::Grid& grid) {
+  std::shared_ptr<exec::GridWatch> made;
+  if (races != nullptr) {
+    made = races->begin(grid);
+  } else if (hold_seed != 0) {
+    made = exec::check::hold_stores(hold_seed);
+  }
+  return uninitialised == nullptr ? made : uninitialised->begin(made);
 }
 
 CUresult Driver::retain_primary(Context** context) {

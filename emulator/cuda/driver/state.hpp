@@ -27,6 +27,7 @@
 #include "emulator/cuda/driver/abi.hpp"
 #include "emulator/cuda/driver/freed_pages.hpp"
 #include "emulator/cuda/exec/check/races.hpp"
+#include "emulator/cuda/exec/check/uninitialised.hpp"
 #include "emulator/cuda/exec/device.hpp"
 #include "emulator/cuda/exec/memory_map.hpp"
 #include "emulator/cuda/exec/ops/program.hpp"
@@ -150,14 +151,18 @@ class Driver {
   [[nodiscard]] std::uint64_t bytes_free();
   // Everything that runs on the device has ended.
   void drain();
+  // Who watches a launch that begins, or nullptr.
+  [[nodiscard]] std::shared_ptr<exec::GridWatch> watch(const exec::Grid& grid);
 
   void log(const std::string& sentence);
   void count_unsupported(const char* name);
   [[nodiscard]] std::uint64_t unsupported_calls() const { return unsupported_.load(); }
 
   exec::Device* device = nullptr;
-  std::unique_ptr<exec::check::Races> races;  // Or nullptr.
-  std::uint64_t hold_seed = 0;                // Of held-back stores; 0: stores are not held back.
+  // What variables turn on; else nullptr and 0.
+  std::unique_ptr<exec::check::Races> races;
+  std::unique_ptr<exec::check::UninitialisedReads> uninitialised;
+  std::uint64_t hold_seed = 0;  // Of held-back stores.
   exec::MemoryMap memory;
   std::uint64_t memory_bytes = 0;
   std::uint64_t launch_limit_ms = 0;
@@ -166,6 +171,7 @@ class Driver {
  private:
   Driver();
   void empty(Context& context);
+  void turn_checks_on();
 
   std::atomic<bool> started_{false};
   std::mutex mutex_;

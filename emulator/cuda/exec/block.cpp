@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <map>
 #include <new>
 #include <numeric>
+#include <tuple>
 
 namespace k2k::emulator::exec {
 
@@ -26,6 +28,24 @@ std::uint32_t run(Lane& lane, std::uint32_t budget) {
     if (lane.state != LaneState::running) break;
   }
   return budget - left;
+}
+
+constexpr std::size_t standstill_places_max = 6;
+constexpr std::size_t ranges_max = 8;
+
+// "0-31, 40": ranks of lanes in a block, ascending.
+std::string ranges_text(const std::vector<std::uint32_t>& ranks) {
+  std::string text;
+  std::size_t ranges = 0;
+  for (std::size_t at = 0; at < ranks.size(); ++at) {
+    if (ranges++ == ranges_max) return text + ", …";
+    const std::size_t begin = at;
+    while (at + 1 < ranks.size() && ranks[at + 1] == ranks[at] + 1) ++at;
+    if (!text.empty()) text += ", ";
+    text += std::to_string(ranks[begin]);
+    if (at != begin) text += "-" + std::to_string(ranks[at]);
+  }
+  return text;
 }
 
 std::uint32_t run_watched(Lane& lane, std::uint32_t budget) {
@@ -278,14 +298,19 @@ void Block::check_aligned(std::uint32_t barrier) {
   const auto count = static_cast<std::uint32_t>(lanes.size());
   for (std::uint32_t first = 0; first < count; first += warp_lanes) {
     const Op* common = nullptr;
+    std::uint32_t common_rank = 0;
     for (std::uint32_t at_lane = first; at_lane < std::min(first + warp_lanes, count); ++at_lane) {
       Lane& lane = lanes[at_lane];
       if (lane.state != LaneState::barrier || lane.waits_barrier != barrier) continue;
       if ((lane.waits_at->flags & 1) == 0) continue;  // barrier.sync without .aligned
-      if (common == nullptr) common = lane.waits_at;
+      if (common == nullptr) {
+        common = lane.waits_at;
+        common_rank = lane.rank;
+      }
       if (lane.waits_at == common) continue;
       lane.fail(Fault::divergence, "lanes of one warp wait at different places for barrier " +
-                                       std::to_string(barrier) + ", the others in line " +
+                                       std::to_string(barrier) + ", thread " +
+                                       std::to_string(common_rank) + " of the block in line " +
                                        std::to_string(common->line));
       return;
     }
@@ -318,20 +343,36 @@ bool Block::settle_barriers() {
 }
 
 void Block::report_standstill() {
+  // Who waits where: by instruction, mask and barrier.
+  using Place = std::tuple<const Op*, std::uint32_t, std::uint32_t>;
+  std::map<Place, std::vector<std::uint32_t>> waiting;
+  std::uint32_t count = 0;
+  Lane* first = nullptr;
   for (Lane& lane : lanes) {
     if (lane.state == LaneState::exited) continue;
-    std::uint32_t waiting = 0;
-    for (const Lane& other : lanes) waiting += other.state != LaneState::exited ? 1 : 0;
     const bool meets = lane.state == LaneState::meeting;
-    char mask[16] = {};
-    std::snprintf(mask, sizeof mask, "%08x", lane.waits_mask);
-    lane.fail(Fault::divergence, std::to_string(waiting) +
-                                     " lanes wait for each other for ever; one waits " +
-                                     (meets ? "for the lanes " + std::string(mask) + " of its warp"
-                                            : "at barrier " + std::to_string(lane.waits_barrier)));
-    live = 0;
-    return;
+    waiting[{lane.waits_at, meets ? lane.waits_mask : 0, meets ? 0 : lane.waits_barrier}].push_back(
+        lane.rank);
+    if (first == nullptr) first = &lane;
+    ++count;
   }
+  std::string text = std::to_string(count) + " lanes wait for each other for ever";
+  if (count < lanes.size()) text += ", " + std::to_string(lanes.size() - count) + " have ended";
+  std::size_t places = 0;
+  for (const auto& [place, ranks] : waiting) {
+    if (++places > standstill_places_max) {
+      text += "; and others elsewhere";
+      break;
+    }
+    const auto& [op, mask, barrier] = place;
+    char words[16] = {};
+    std::snprintf(words, sizeof words, "%08x", mask);
+    text += "; threads " + ranges_text(ranks) + " wait in line " + std::to_string(op->line) +
+            (mask != 0 ? " for the lanes " + std::string(words) + " of their warp"
+                       : " at barrier " + std::to_string(barrier));
+  }
+  if (first != nullptr) first->fail(Fault::divergence, text);
+  live = 0;
 }
 
 }  // namespace k2k::emulator::exec

@@ -66,11 +66,35 @@ TEST_F(EmulatedChecksDeathTest, of_races_are_exit_status_66) {
   const std::string race = "st.global.u32 [%p], %t;";
   EXPECT_EXIT(run_and_exit("EMULATED_CUDA_RACES", "1", race), testing::ExitedWithCode(66),
               "k2k-emulator: race in kernel k on 4 bytes at 0x.*, byte 0 of an allocation of "
-              "64.*\n.*races: 1\n.*1 race between lanes; the exit status is 66");
+              "64.*\n.*races: 1\n.*1 race between lanes, 0 uninitialised reads; the exit status is "
+              "66");
   EXPECT_EXIT(run_and_exit("EMULATED_CUDA_RACES", "1", "@%p0 st.global.u32 [%p], 1;"),
               testing::ExitedWithCode(0), "races: 0");
   EXPECT_EXIT(run_and_exit("EMULATED_CUDA_RACES", "0", race), testing::ExitedWithCode(0),
               "races: 0");
+}
+
+TEST_F(EmulatedChecksDeathTest, of_uninitialised_shared_memory_are_exit_status_66) {
+  const auto reports = [](const std::string& code, const std::string& words) {
+    EXPECT_EXIT(run_and_exit("EMULATED_CUDA_UNINITIALISED", "1", code), testing::ExitedWithCode(66),
+                words);
+  };
+  const auto is_silent = [](const std::string& code) {
+    EXPECT_EXIT(run_and_exit("EMULATED_CUDA_UNINITIALISED", "1", code), testing::ExitedWithCode(0),
+                "^[^k]*races: 0");
+  };
+  // Half of the word is written, by the other lane as well.
+  reports(
+      "st.shared.u16 [cells+8], 1; ld.shared.u32 %r1, [cells+8];",
+      "uninitialised shared memory in kernel k: byte 0xa is read at module:7 `ld.shared.u32 "
+      "%r1, .cells.8.` by block \\(0,0,0\\), thread \\(0,0,0\\), and no lane of the block wrote "
+      "it.*\n.*\n.*0 races between lanes, 1 uninitialised read; the exit status is 66");
+  reports("atom.shared.add.u32 %r1, [cells], 1;", "`atom.shared.add.u32");
+  reports("ld.shared.v2.u32 {%r1, %r2}, [cells+56];", "byte 0x38");
+  is_silent("st.shared.v2.u32 [cells], {%t, %t}; bar.sync 0; ld.shared.u64 %p, [cells];");
+  is_silent("atom.shared.cas.b32 %r1, [cells], 7, 8; ld.acquire.cta.shared.u32 %r1, [cells+4];");
+  // What lies there is not zero.
+  reports("ld.shared.u32 %r1, [cells]; setp.eq.u32 %p0, %r1, 0xcdcdcdcd; @!%p0 trap;", "byte 0x0");
 }
 
 TEST_F(EmulatedChecksDeathTest, of_held_back_stores_do_nothing_beside_those_of_races) {

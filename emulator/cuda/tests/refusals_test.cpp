@@ -142,14 +142,29 @@ TEST(EmulatedFaults, of_memory_name_the_address_and_the_line) {
 
 TEST(EmulatedFaults, of_lanes_that_wait_for_each_other) {
   using exec::Fault;
-  expect_fault(fault_of("setp.eq.u32 %p1, %t, 0; @%p1 bar.sync 1; bar.sync 2;", {1, 2}),
-               Fault::divergence, "2 lanes wait for each other for ever");
+  expect_fault(
+      fault_of("setp.eq.u32 %p1, %t, 0; @%p1 bar.sync 1; bar.sync 2;", {1, 2}), Fault::divergence,
+      "2 lanes wait for each other for ever; threads 0 wait in line 8 at barrier 1; threads 1 "
+      "wait in line 8 at barrier 2, at faulty.ptx:8");
   expect_fault(fault_of("setp.eq.u32 %p1, %t, 1; @%p1 bar.sync 1; bar.warp.sync 3;", {1, 2}),
-               Fault::divergence, "for the lanes 00000003 of its warp");
+               Fault::divergence, "threads 0 wait in line 8 for the lanes 00000003 of their warp");
+  expect_fault(
+      fault_of("setp.lt.u32 %p1, %t, 3; @%p1 ret; setp.lt.u32 %p1, %t, 40;\n@%p1 bar.sync 3, "
+               "64;\nbar.sync 5, 64;",
+               {1, 64}),
+      Fault::divergence,
+      "61 lanes wait for each other for ever, 3 have ended; threads 3-39 wait in line 9 at "
+      "barrier 3; threads 40-63 wait in line 10 at barrier 5");
+  expect_fault(
+      fault_of("setp.eq.u32 %p1, %t, 0; @%p1 barrier.sync 1, 64;\nbarrier.sync 1, 96;", {1, 96}),
+      Fault::divergence,
+      "barrier 1 is waited for by 96 lanes and by 64, in line 8 by thread 0 "
+      "of the block, at faulty.ptx:9");
   expect_fault(fault_of("bar.warp.sync 0;"), Fault::divergence, "not in the mask");
   expect_fault(
       fault_of("setp.eq.u32 %p1, %t, 0; @%p1 bra A; bar.sync 0; bra B;\nA: bar.sync 0; B:", {1, 2}),
-      Fault::divergence, "wait at different places for barrier 0");
+      Fault::divergence,
+      "wait at different places for barrier 0, thread 0 of the block in line 9, at faulty.ptx:8");
   expect_fault(fault_of("bar.sync 16;"), Fault::illegal_instruction, "no barrier 16");
 }
 

@@ -180,9 +180,17 @@ void barrier(Lane& lane, const Op& op) {
   const auto count = get<std::uint32_t>(lane, op.b);
   Barrier& at = lane.block->barriers[number];
   if (at.arrived != 0 && at.needed != count) {
-    lane.fail(Fault::divergence, "barrier " + std::to_string(number) + " is waited for by " +
-                                     std::to_string(count) + " lanes and by " +
-                                     std::to_string(at.needed));
+    const auto other =
+        std::find_if(lane.block->lanes.begin(), lane.block->lanes.end(), [&](const Lane& waits) {
+          return waits.state == LaneState::barrier && waits.waits_barrier == number;
+        });
+    lane.fail(Fault::divergence,
+              "barrier " + std::to_string(number) + " is waited for by " + std::to_string(count) +
+                  " lanes and by " + std::to_string(at.needed) +
+                  (other == lane.block->lanes.end()
+                       ? ""
+                       : ", in line " + std::to_string(other->waits_at->line) + " by thread " +
+                             std::to_string(other->rank) + " of the block"));
     return;
   }
   ++at.arrived;

@@ -1,0 +1,109 @@
+#include "emulator/cuda/exec/check/uninitialised.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "emulator/cuda/exec/check/places.hpp"
+#include "emulator/cuda/exec/check/reach.hpp"
+
+namespace k2k::emulator::exec::check {
+
+namespace {
+
+class SharedReads final : public BlockWatch {
+ public:
+  SharedReads(UninitialisedReads& all, Block& block, std::unique_ptr<BlockWatch> then)
+      : all_(all), block_(block), then_(std::move(then)), written_(block.grid->shared_bytes) {
+    std::memset(block.shared_base, shared_pattern, written_.size());
+  }
+
+  void execute(Lane& lane, const Op& op) override {
+    if (op.access.kind != Access::Kind::fence && op.access.kind != Access::Kind::warp_barrier) {
+      look(lane, op);
+    }
+    if (then_ != nullptr) {
+      then_->execute(lane, op);
+    } else {
+      op.run(lane, op);
+    }
+  }
+  void arrives(Lane& lane, std::uint32_t barrier) override {
+    if (then_ != nullptr) then_->arrives(lane, barrier);
+  }
+  void opens(std::uint32_t barrier) override {
+    if (then_ != nullptr) then_->opens(barrier);
+  }
+  void meets(std::uint32_t first, std::uint32_t mask) override {
+    if (then_ != nullptr) then_->meets(first, mask);
+  }
+  void exits(Lane& lane) override {
+    if (then_ != nullptr) then_->exits(lane);
+  }
+  void turns() override {
+    if (then_ != nullptr) then_->turns();
+  }
+
+ private:
+  void look(Lane& lane, const Op& op) {
+    const Access& what = op.access;
+    const Reached at = reached(lane, op);
+    if (at.memory != Reached::Memory::shared) return;
+    const auto offset = at.address - reinterpret_cast<std::uint64_t>(block_.shared_base);
+    const auto begin = written_.begin() + static_cast<std::ptrdiff_t>(offset);
+    const auto end = begin + what.bytes * what.elements;
+    const bool is_plain_load = what.kind == Access::Kind::load && !what.strong;
+    if (is_plain_load || what.kind == Access::Kind::modify) {
+      const auto missing = std::find(begin, end, 0);
+      if (missing != end) {
+        all_.report(lane, op, static_cast<std::uint64_t>(missing - written_.begin()));
+      }
+    }
+    if (what.kind != Access::Kind::load) std::fill(begin, end, std::uint8_t{1});
+  }
+
+  UninitialisedReads& all_;
+  Block& block_;
+  const std::unique_ptr<BlockWatch> then_;
+  std::vector<std::uint8_t> written_;  // By byte: 1 if a lane wrote it.
+};
+
+class GridSharedReads final : public GridWatch {
+ public:
+  GridSharedReads(UninitialisedReads& all, std::shared_ptr<GridWatch> then)
+      : all_(all), then_(std::move(then)) {}
+  std::unique_ptr<BlockWatch> watch(Block& block) override {
+    return std::make_unique<SharedReads>(all_, block,
+                                         then_ == nullptr ? nullptr : then_->watch(block));
+  }
+  void end() override {
+    if (then_ != nullptr) then_->end();
+  }
+
+ private:
+  UninitialisedReads& all_;
+  const std::shared_ptr<GridWatch> then_;
+};
+
+}  // namespace
+
+std::shared_ptr<GridWatch> UninitialisedReads::begin(std::shared_ptr<GridWatch> then) {
+  return std::make_shared<GridSharedReads>(*this, std::move(then));
+}
+
+void UninitialisedReads::report(const Lane& lane, const Op& op, std::uint64_t offset) {
+  const std::uint32_t place = place_of(lane, op);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!reported_.insert(place).second) return;
+  }
+  count_.fetch_add(1);
+  const Grid& grid = *lane.block->grid;
+  say_("uninitialised shared memory in kernel " + grid.entry->name + ": byte " +
+       hexadecimal(offset) + " is read at " + text_of_place(place, grid.entry->name) + " by " +
+       lane_text(grid, lane.block->index, lane.rank) +
+       ", and no lane of the block wrote it before; write it first, and let a barrier stand "
+       "between");
+}
+
+}  // namespace k2k::emulator::exec::check
