@@ -45,7 +45,7 @@ class BodyParser {
  public:
   BodyParser(Cursor& cursor, Module& module, std::uint32_t index)
       : cursor_(cursor), module_(module), function_(module.functions[index]) {
-    function_.registers.push_back(Type::b64);  // Register 0: see Function.
+    function_.registers.assign(2, Type::b64);  // The registers 0 and 1: see Function.
   }
 
   void parse() {
@@ -130,9 +130,6 @@ class BodyParser {
     const std::optional<Type> type =
         cursor_.look().kind == Token::Kind::dotted ? type_of(cursor_.look().text) : std::nullopt;
     if (!type) cursor_.wrong("a type");
-    if (*type == Type::b128) {
-      throw Refusal(Reason::unsupported, cursor_.look().line, "registers of 128 bits");
-    }
     cursor_.take();
     do {
       const std::string name = cursor_.need_name("a register");
@@ -153,6 +150,7 @@ class BodyParser {
     operand.kind = Operand::Kind::reg;
     operand.index = static_cast<std::uint32_t>(function_.registers.size());
     function_.registers.push_back(type);
+    if (type == Type::b128) function_.registers.push_back(Type::b64);  // The upper half.
     declare(name, operand);
   }
 

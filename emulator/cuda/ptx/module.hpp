@@ -93,9 +93,10 @@ struct Function {
   std::vector<Parameter> returns;  // Stand before the parameters in the memory of a call.
   std::vector<Parameter> parameters;
   std::uint64_t parameter_bytes = 0;  // Of both.
-  std::vector<Type> registers;        // Register 0 swallows what nobody wants.
-  std::uint64_t frame_bytes = 0;      // Local variables, and the parameters of calls.
-  std::uint32_t threads_max = 0;      // .maxntid, .reqntid; 0: not stated.
+  // The registers 0 and 1 swallow what nobody wants. One of b128 has two places.
+  std::vector<Type> registers;
+  std::uint64_t frame_bytes = 0;  // Local variables, and the parameters of calls.
+  std::uint32_t threads_max = 0;  // .maxntid, .reqntid; 0: not stated.
   std::vector<Label> labels;
   std::vector<Instruction> instructions;
 };

@@ -54,6 +54,11 @@ class Kernels {
     memory_.add({begin, begin + words.size() * sizeof(Word)});
   }
 
+  void share(void* memory, std::size_t bytes) {
+    const auto begin = reinterpret_cast<std::uint64_t>(memory);
+    memory_.add({begin, begin + bytes});
+  }
+
   // Every launch from now on.
   using Watch = std::function<std::shared_ptr<exec::GridWatch>(const exec::Grid&)>;
   void watch(Watch by) { watch_ = std::move(by); }

@@ -18,7 +18,7 @@ using exec::check::Races;
 std::string kernel_of(const std::string& code) {
   return ".visible .entry k(.param .u64 words) {\n"
          ".shared .align 16 .b8 cells[1024];\n"
-         ".reg .pred %p<6>; .reg .b64 %p, %q, %l<6>; .reg .b32 %t, %b, %r<10>;\n"
+         ".reg .pred %p<6>; .reg .b64 %p, %q, %l<6>; .reg .b32 %t, %b, %r<10>; .reg .b128 %w;\n"
          "ld.param.u64 %p, [words]; mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x;\n"
          "mul.wide.u32 %l0, %t, 4; add.u64 %q, %p, %l0; shl.b32 %r9, %t, 2;\n"
          "setp.eq.u32 %p0, %t, 0; setp.eq.u32 %p1, %b, 0;\n" +
@@ -191,6 +191,10 @@ TEST(EmulatedRaces, of_atomics) {
               {"an atomic write (.gpu)", "a plain read"});
   expect_race("@%p1 red.global.add.u64 [%p], 1; @!%p1 red.global.add.u32 [%p], 1;", two_blocks,
               {"different sizes are not atomic towards each other"});
+  expect_silence("st.relaxed.gpu.global.b128 [%p], %w; atom.global.exch.b128 %w, [%p], %w;",
+                 two_blocks);
+  expect_race("@%p1 st.relaxed.gpu.global.b128 [%p], %w; @!%p1 ld.relaxed.gpu.u64 %l1, [%p+8];",
+              two_blocks, {"different sizes are not atomic towards each other"});
   // What fails to exchange reads only.
   expect_silence("@%p1 atom.global.cas.b32 %r1, [%p], 7, 8; @!%p1 ld.global.u32 %r1, [%p];",
                  two_blocks);

@@ -83,7 +83,15 @@ TEST(EmulatorRefuses, instructions_that_it_does_not_know) {
   EXPECT_SAYS(refused_instruction("A: A: ret;"), "stands twice");
   EXPECT_SAYS(refused_instruction("@%r1 ret;"), "'%r1' is no predicate");
   EXPECT_SAYS(refused_instruction(".reg .b32 %r;\n.reg .b32 %r;"), "declared twice");
-  EXPECT_SAYS(refused_instruction(".reg .b128 %q;"), "128 bits");
+  EXPECT_SAYS(refused_instruction(".reg .b128 %q;\nmov.b64 %l1, %q;"),
+              "7: `mov.b64 %l1, %q`: a register of 128 bits does not belong here");
+  EXPECT_SAYS(refused_instruction(".reg .b128 %q; add.u64 %q, %l1, %l2;"), "of 128 bits does not");
+  EXPECT_SAYS(refused_instruction("ld.global.b128 %l1, [%l2];"), "no register of 128 bits");
+  EXPECT_SAYS(refused_instruction(".reg .b128 %q; ld.global.v2.b128 {%q, %q}, [%l2];"), "128 bits");
+  EXPECT_SAYS(refused_instruction(".reg .b128 %q; mov.b128 %q, {%r1, %r2, %r3};"), "not known");
+  EXPECT_SAYS(refused_instruction(".reg .b128 %q; atom.global.add.b128 %q, [%l1], %q;"),
+              "not known");
+  EXPECT_SAYS(refused_instruction(".reg .b128 %q; red.global.add.b128 [%l1], %q;"), "not known");
   EXPECT_SAYS(refused_instruction("ld.shared.u32 %r1, %r2;"), "an operand that is no address");
   EXPECT_SAYS(refused_instruction("fence.acq_rel;"), "it has no scope");
   EXPECT_SAYS(refused_instruction("sqrt.f32 %f1, %f2;"), "not known");

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "emulator/cuda/exec/check/reach.hpp"
+#include "emulator/cuda/exec/ops/wide.hpp"
 
 namespace k2k::emulator::exec::check {
 
@@ -48,6 +49,9 @@ void HeldStores::write(const Store& store) {
     case 4:
       __atomic_store_n(static_cast<std::uint32_t*>(to), static_cast<std::uint32_t>(store.value[0]),
                        __ATOMIC_RELEASE);
+      break;
+    case 16:
+      store_16(static_cast<std::byte*>(to), {store.value[0], store.value[1]});
       break;
     default:
       __atomic_store_n(static_cast<std::uint64_t*>(to), store.value[0], __ATOMIC_RELEASE);
@@ -129,7 +133,9 @@ void HeldStores::hold(Held& held, const Lane& lane, const Op& op, std::uint64_t 
     store.address = address + index * what.bytes;
     store.bytes = what.bytes;
     store.part = held.part;
-    store.value[0] = bits_of(lane, op.more.empty() ? op.b : op.more[index]);
+    const Wide128 value = wide_bits(lane, op.more.empty() ? op.b : op.more[index], what.bytes);
+    store.value[0] = value.low;
+    store.value[1] = value.high;
     held.stores.push_back(store);
   }
 }

@@ -5,6 +5,7 @@
 
 #include "emulator/cuda/exec/check/places.hpp"
 #include "emulator/cuda/exec/check/reach.hpp"
+#include "emulator/cuda/exec/ops/wide.hpp"
 
 namespace k2k::emulator::exec::check {
 
@@ -111,7 +112,8 @@ void BlockRaces::access(Shadow::Page& page, Lane& lane, const Op& op, std::uint6
     for (std::size_t index = 0; index < what.elements; ++index) {
       const std::uint64_t at = address + index * what.bytes;
       const Source& from = op.more.empty() ? op.b : op.more[index];
-      const std::uint64_t value[2] = {bits_of(lane, from) & low_bits(what.bytes), 0};
+      const Wide128 bits = wide_bits(lane, from, what.bytes);
+      const std::uint64_t value[2] = {bits.low & low_bits(what.bytes), bits.high};
       element(at, true, clock.now);
       write(page, at, lane, what, place, value);
     }
@@ -128,18 +130,27 @@ void BlockRaces::access(Shadow::Page& page, Lane& lane, const Op& op, std::uint6
   if (modifies && what.scope == Scope::system) {
     given_to_host(lane, given);
   }
-  const std::uint64_t expected = bits_of(lane, op.b) & low_bits(what.bytes);
+  const auto masked = [&](Wide128 value) {
+    value.low &= low_bits(what.bytes);
+    return value;
+  };
+  const bool compares = what.kind == Access::Kind::compare;
+  const Wide128 expected = compares ? masked(wide_bits(lane, op.b, what.bytes)) : Wide128{};
   op.run(lane, op);
   if (lane.state == LaneState::exited) return;
-  const bool writes = modifies && (what.kind != Access::Kind::compare ||
-                                   (lane.regs[op.to] & low_bits(what.bytes)) == expected);
+  Source result;
+  result.kind = Source::Kind::reg;
+  result.value = op.to;
+  const Wide128 before = modifies ? masked(wide_bits(lane, result, what.bytes)) : Wide128{};
+  const bool writes = modifies && (!compares || before == expected);
   for (std::size_t index = 0; index < what.elements; ++index) {
     const std::uint64_t at = address + index * what.bytes;
     element(at, writes, now);
     if (!what.strong) continue;
     std::uint64_t value[2] = {0, 0};
     if (modifies) {
-      value[0] = lane.regs[op.to] & low_bits(what.bytes);
+      value[0] = before.low;
+      value[1] = before.high;
     } else {
       std::memcpy(value, reinterpret_cast<const void*>(at), what.bytes);
     }

@@ -10,6 +10,7 @@
 #include "emulator/cuda/exec/ops/decoding.hpp"
 #include "emulator/cuda/exec/ops/dispatch.hpp"
 #include "emulator/cuda/exec/ops/real_formats.hpp"
+#include "emulator/cuda/exec/ops/wide.hpp"
 
 namespace k2k::emulator::exec {
 
@@ -160,8 +161,16 @@ bool decode_modify(Decoding& with, bool returns) {
   access.releases = order == 2 || order == 3;
   access.bytes = static_cast<std::uint8_t>(ptx::bytes_of(type));
   with.need_count(first + (what == 9 ? 3 : 2), first + (what == 9 ? 3 : 2));
-  if (returns) with.op.to = with.destination(0);
+  if (returns && type != Type::b128) with.op.to = with.destination(0);
   with.op.a = with.address(first, space, with.op.immediate);
+  if (type == Type::b128) {
+    if (!returns) return false;
+    with.op.b = with.wide_source(with.operand(2));
+    with.op.to = with.wide_destination(with.operand(0));
+    if (what == 9) with.op.c = with.wide_source(with.operand(3));
+    with.op.run = what == 9 ? &swap_wide_if : &exchange_wide;
+    return what == 9 || what == 1;
+  }
   with.op.b = with.source(first + 1, type);
   switch (what) {
     case 0:

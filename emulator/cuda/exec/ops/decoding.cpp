@@ -95,6 +95,9 @@ Source Decoding::source_of(const Operand& operand, Type type) {
   }
   switch (operand.kind) {
     case Operand::Kind::reg:
+      if (function.registers[operand.index] == Type::b128) {
+        refuse("a register of 128 bits does not belong here");
+      }
       made.kind = Source::Kind::reg;
       made.value = operand.index;
       return made;
@@ -173,7 +176,27 @@ std::uint32_t Decoding::destination(std::size_t index) { return destination_of(o
 std::uint32_t Decoding::destination_of(const Operand& operand) {
   if (operand.kind == Operand::Kind::sink) return 0;
   if (operand.kind != Operand::Kind::reg || operand.negated) refuse("a result that is no register");
+  if (function.registers[operand.index] == Type::b128) {
+    refuse("a register of 128 bits does not belong here");
+  }
   return operand.index;
+}
+
+Source Decoding::wide_source(const Operand& operand) {
+  if (operand.kind != Operand::Kind::reg || operand.address ||
+      function.registers[operand.index] != Type::b128) {
+    refuse("an operand that is no register of 128 bits");
+  }
+  Source made;
+  made.kind = Source::Kind::reg;
+  made.value = operand.index;
+  return made;
+}
+
+std::uint32_t Decoding::wide_destination(const Operand& operand) {
+  return operand.kind == Operand::Kind::sink
+             ? 0
+             : static_cast<std::uint32_t>(wide_source(operand).value);
 }
 
 void Decoding::destinations(std::size_t index) {

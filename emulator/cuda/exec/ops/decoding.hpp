@@ -49,6 +49,9 @@ class Decoding {
   // The base of an address; `offset` takes what is added. `space` tells how variables are
   // addressed.
   Source address(std::size_t index, ptx::Space space, std::uint64_t& offset);
+  // A register of 128 bits, which the others refuse.
+  Source wide_source(const ptx::Operand& operand);
+  std::uint32_t wide_destination(const ptx::Operand& operand);
   std::uint32_t destination(std::size_t index);
   std::uint32_t destination_of(const ptx::Operand& operand);
   // A pair `p|q`, or one: the second is 0 then.

@@ -9,6 +9,7 @@
 #include "emulator/cuda/exec/ops/decoding.hpp"
 #include "emulator/cuda/exec/ops/dispatch.hpp"
 #include "emulator/cuda/exec/ops/program.hpp"
+#include "emulator/cuda/exec/ops/wide.hpp"
 
 namespace k2k::emulator::exec {
 
@@ -195,6 +196,15 @@ bool decode_access(Decoding& with, bool loads) {
   with.need_count(2, 2);
   with.op.a = with.address(loads ? 1 : 0, space, with.op.immediate);
   const Operand& data = with.operand(loads ? 0 : 1);
+  if (type == Type::b128) {
+    if (loads) {
+      with.op.to = with.wide_destination(data);
+    } else {
+      with.op.b = with.wide_source(data);
+    }
+    with.op.run = loads ? &load_wide : &store_wide;
+    return vector == 3;
+  }
   // b64 for f64: the bits are the same.
   const Type plain = type == Type::f64                             ? Type::b64
                      : type == Type::f32                           ? Type::b32
@@ -225,12 +235,38 @@ bool decode_access(Decoding& with, bool loads) {
   });
 }
 
+bool decode_wide_move(Decoding& with, const Operand& to, const Operand& from) {
+  const auto fits = [](const Operand& of) {
+    return of.elements.size() == 2 || of.elements.size() == 4;
+  };
+  if (to.kind == Operand::Kind::vector) {
+    for (const Operand& element : to.elements) {
+      with.op.tos.push_back(with.destination_of(element));
+    }
+    with.op.a = with.wide_source(from);
+    with.op.run = &unpack_wide;
+    return fits(to);
+  }
+  with.op.to = with.wide_destination(to);
+  if (from.kind == Operand::Kind::vector) {
+    for (const Operand& element : from.elements) {
+      with.op.more.push_back(with.source_of(element, Type::b64));
+    }
+    with.op.run = &pack_wide;
+    return fits(from);
+  }
+  with.op.a = with.wide_source(from);
+  with.op.run = &move_wide;
+  return true;
+}
+
 bool decode_move(Decoding& with) {
   const Type type = with.take_type();
   with.need_count(2, 2);
   const Operand& to = with.operand(0);
   const Operand& from = with.operand(1);
   const std::uint32_t bits = 8 * ptx::bytes_of(type);
+  if (type == Type::b128) return decode_wide_move(with, to, from);
   if (to.kind == Operand::Kind::vector) {
     for (const Operand& element : to.elements) {
       with.op.tos.push_back(with.destination_of(element));
