@@ -58,6 +58,7 @@ std::uint32_t run_watched(Lane& lane, std::uint32_t budget) {
     if (op.access.kind == Access::Kind::none) {
       op.run(lane, op);
     } else {
+      if (op.access.first != nullptr) op.access.first(lane, op);
       watch.execute(lane, op);
     }
     if (lane.state != LaneState::running) break;

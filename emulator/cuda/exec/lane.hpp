@@ -42,7 +42,19 @@ enum class Scope : std::uint8_t { block, device, system };
 
 // What an instruction does to memory, for a BlockWatch (exec/watch.hpp).
 struct Access {
-  enum class Kind : std::uint8_t { none, load, store, modify, compare, fence, warp_barrier };
+  // compare: a modify that may only read. initialise: a store that its handler makes. wait: a load
+  // whose acquire counts if the predicate it gives is true.
+  enum class Kind : std::uint8_t {
+    none,
+    load,
+    store,
+    modify,
+    compare,
+    initialise,
+    wait,
+    fence,
+    warp_barrier
+  };
   Kind kind = Kind::none;
   bool strong = false;  // Atomic: relaxed or more. Else weak.
   bool acquires = false;
@@ -51,6 +63,7 @@ struct Access {
   ptx::Space space = ptx::Space::generic;
   std::uint8_t bytes = 0;  // Of an element.
   std::uint8_t elements = 1;
+  Handler first = nullptr;  // What the instruction does before it, by accesses of other kinds.
 };
 
 struct Op {
@@ -108,6 +121,16 @@ struct Frame {
   std::byte* memory = nullptr;
 };
 
+// A cp.async that is not complete.
+struct AsyncCopy {
+  const Op* op = nullptr;
+  std::byte* to = nullptr;
+  const std::byte* from = nullptr;
+  std::uint32_t bytes = 0;
+  std::uint32_t from_bytes = 0;  // The rest becomes zero.
+  std::uint64_t group = 0;
+};
+
 struct Lane {
   std::uint64_t* regs = nullptr;  // Of the frame on top.
   const Op* ops = nullptr;
@@ -133,6 +156,8 @@ struct Lane {
   std::uint32_t waits_mask = 0;  // meeting: the lanes that have to come.
   std::uint32_t waits_barrier = 0;
   std::uint32_t waits_count = 0;
+  std::vector<AsyncCopy> copies;  // In their order.
+  std::uint64_t copy_group = 0;   // Of the next copy.
 
   // Ends the launch. The sentence goes into the report.
   void fail(Fault fault, const std::string& sentence);

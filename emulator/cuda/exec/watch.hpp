@@ -25,6 +25,10 @@ class BlockWatch {
 
   // Executes `op`, which has an Access, for the lane.
   virtual void execute(Lane& lane, const Op& op) = 0;
+  // The lane is about to read or write memory by an instruction that has no Access of it: a copy of
+  // `op` that becomes complete.
+  virtual void touches(Lane& lane, const Op& op, std::uint64_t address, std::uint32_t bytes,
+                       bool writes) = 0;
   // The lane arrives at a barrier of the block, and waits there or (bar.arrive) goes on.
   virtual void arrives(Lane& lane, std::uint32_t barrier) = 0;
   // The lanes that wait at the barrier are about to go on.

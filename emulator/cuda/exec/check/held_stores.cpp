@@ -113,7 +113,8 @@ void HeldStores::execute(Lane& lane, const Op& op) {
     hold(held, lane, op, at.address);
     return;
   }
-  if (what.kind != Access::Kind::load) {  // Its write comes behind what was stored before fences.
+  if (what.kind != Access::Kind::load &&
+      what.kind != Access::Kind::wait) {  // Its write comes behind what was stored before fences.
     if (what.releases) commit_all(held);
     commit_where(held, [&](const Store& store) { return store.part < held.part; });
   }
@@ -138,6 +139,12 @@ void HeldStores::hold(Held& held, const Lane& lane, const Op& op, std::uint64_t 
     store.value[1] = value.high;
     held.stores.push_back(store);
   }
+}
+
+void HeldStores::touches(Lane& lane, const Op&, std::uint64_t address, std::uint32_t bytes, bool) {
+  commit_where(lanes_[lane.rank], [&](const Store& store) {
+    return overlap(store.address, store.bytes, address, bytes);
+  });
 }
 
 void HeldStores::arrives(Lane& lane, std::uint32_t) { commit_all(lanes_[lane.rank]); }

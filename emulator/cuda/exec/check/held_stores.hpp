@@ -37,6 +37,8 @@ class HeldStores final : public BlockWatch {
   HeldStores(Block& block, std::uint64_t seed);
 
   void execute(Lane& lane, const Op& op) override;
+  void touches(Lane& lane, const Op& op, std::uint64_t address, std::uint32_t bytes,
+               bool writes) override;
   void arrives(Lane& lane, std::uint32_t barrier) override;
   void opens(std::uint32_t) override {}
   void meets(std::uint32_t first, std::uint32_t mask) override;

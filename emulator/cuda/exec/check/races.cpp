@@ -120,7 +120,8 @@ void BlockRaces::access(Shadow::Page& page, Lane& lane, const Op& op, std::uint6
     op.run(lane, op);
     return;
   }
-  const bool modifies = what.kind == Access::Kind::modify || what.kind == Access::Kind::compare;
+  const bool modifies = what.kind == Access::Kind::modify || what.kind == Access::Kind::compare ||
+                        what.kind == Access::Kind::initialise;
   const Time now = clock.now;
   Clock given;
   if (modifies && what.releases) {
@@ -146,6 +147,7 @@ void BlockRaces::access(Shadow::Page& page, Lane& lane, const Op& op, std::uint6
   for (std::size_t index = 0; index < what.elements; ++index) {
     const std::uint64_t at = address + index * what.bytes;
     element(at, writes, now);
+    if (what.kind == Access::Kind::initialise) page.words.erase(at);
     if (!what.strong) continue;
     std::uint64_t value[2] = {0, 0};
     if (modifies) {
@@ -155,7 +157,9 @@ void BlockRaces::access(Shadow::Page& page, Lane& lane, const Op& op, std::uint6
       std::memcpy(value, reinterpret_cast<const void*>(at), what.bytes);
     }
     Word& word = word_read(page, at, what, value);
-    observe(word, lane, what, place);
+    Access seen = what;
+    if (what.kind == Access::Kind::wait && (lane.regs[op.to] & 1) == 0) seen.acquires = false;
+    observe(word, lane, seen, place);
     if (!writes) continue;
     std::memcpy(value, reinterpret_cast<const void*>(at), what.bytes);
     if (hidden_because(word, what) != nullptr) word.forget();
@@ -164,6 +168,32 @@ void BlockRaces::access(Shadow::Page& page, Lane& lane, const Op& op, std::uint6
     word.of_blocks[key_].join(given);
     if (what.scope >= Scope::device) word.of_device.join(given);
   }
+}
+
+void BlockRaces::touches(Lane& lane, const Op& op, std::uint64_t address, std::uint32_t bytes,
+                         bool writes) {
+  const auto touch = [&](Shadow& shadow) {
+    for (std::uint64_t at = address; at < address + bytes;) {
+      const std::uint64_t first = at % cell_bytes;
+      const std::uint64_t count = std::min(cell_bytes - first, address + bytes - at);
+      const auto mask = static_cast<std::uint8_t>(((1u << count) - 1) << first);
+      Shadow::Page& page = shadow.page(at);
+      compare(page.cell(at),
+              {grid_.number, lanes_[lane.rank].now, number_of(lane), place_of(lane, op), mask,
+               static_cast<std::uint8_t>(bytes), writes, false, Scope::system},
+              lane, at);
+      if (writes) page.words.erase(at);
+      at += count;
+    }
+  };
+  const auto shared = reinterpret_cast<std::uint64_t>(block_.shared_base);
+  if (address >= shared && address - shared < block_.grid->shared_bytes) {
+    touch(shared_);
+    return;
+  }
+  Races::Shard& shard = grid_.races.shard_of(address);  // A copy is aligned: of one page.
+  const std::lock_guard lock(shard.mutex);
+  touch(shard.shadow);
 }
 
 bool BlockRaces::is_before(const Footprint& old, const LaneClock& clock) const {

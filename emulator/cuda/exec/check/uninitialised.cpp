@@ -28,6 +28,14 @@ class SharedReads final : public BlockWatch {
       op.run(lane, op);
     }
   }
+  void touches(Lane& lane, const Op& op, std::uint64_t address, std::uint32_t bytes,
+               bool writes) override {
+    const std::uint64_t offset = address - reinterpret_cast<std::uint64_t>(block_.shared_base);
+    if (writes && offset < written_.size()) {
+      std::fill_n(written_.begin() + static_cast<std::ptrdiff_t>(offset), bytes, std::uint8_t{1});
+    }
+    if (then_ != nullptr) then_->touches(lane, op, address, bytes, writes);
+  }
   void arrives(Lane& lane, std::uint32_t barrier) override {
     if (then_ != nullptr) then_->arrives(lane, barrier);
   }
@@ -59,7 +67,8 @@ class SharedReads final : public BlockWatch {
         all_.report(lane, op, static_cast<std::uint64_t>(missing - written_.begin()));
       }
     }
-    if (what.kind != Access::Kind::load) std::fill(begin, end, std::uint8_t{1});
+    const bool reads = what.kind == Access::Kind::load || what.kind == Access::Kind::wait;
+    if (!reads) std::fill(begin, end, std::uint8_t{1});
   }
 
   UninitialisedReads& all_;

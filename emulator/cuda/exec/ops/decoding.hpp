@@ -82,5 +82,6 @@ bool decode_memory(Decoding& with);
 bool decode_atomic(Decoding& with);
 bool decode_control(Decoding& with);
 bool decode_warp(Decoding& with);
+bool decode_copies(Decoding& with);
 
 }  // namespace k2k::emulator::exec

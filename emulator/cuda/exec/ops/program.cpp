@@ -120,7 +120,7 @@ void Program::decode(std::uint32_t function) {
   using Decode = bool (*)(Decoding&);
   constexpr Decode all[] = {decode_memory,  decode_integer, decode_logic, decode_compare,
                             decode_control, decode_convert, decode_float, decode_half,
-                            decode_warp,    decode_atomic};
+                            decode_warp,    decode_atomic,  decode_copies};
   const ptx::Function& body = module_.functions[function];
   Code& code = *codes_[function];
   code.ops.resize(body.instructions.size());

@@ -1,0 +1,359 @@
+// cp.async and mbarrier: copies that go on beside a lane, and barriers that lie in shared memory.
+//
+// A copy is made at the last moment that PTX allows, when the lane waits for it: a kernel that does
+// not wait reads what was there before. One that nobody waits for is never made.
+//
+// An mbarrier is a word of 64 bits. Its layout is ours (PTX keeps it opaque); a state is the word
+// before an arrival:
+//
+//   0..19 pending arrivals   20..39 arrivals of each phase   40..60 bytes to come, signed   63
+//   phase
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "emulator/cuda/exec/ops/access.hpp"
+#include "emulator/cuda/exec/ops/decoding.hpp"
+
+namespace k2k::emulator::exec {
+
+using ptx::Operand;
+using ptx::Space;
+using ptx::Type;
+
+namespace {
+
+// --- Copies. a, immediate: where to; b, d: where from; c: flags' mode. flags: bytes, mode << 8.
+enum class CopyMode : std::uint32_t { whole, part, ignored_if };
+
+void copy_later(Lane& lane, const Op& op) {
+  const std::uint32_t bytes = op.flags & 255;
+  const auto mode = static_cast<CopyMode>(op.flags >> 8);
+  std::uint32_t from_bytes = bytes;
+  if (mode == CopyMode::part) from_bytes = std::min(bytes, get<std::uint32_t>(lane, op.c));
+  if (mode == CopyMode::ignored_if && get_pred(lane, op.c) != op.negated) from_bytes = 0;
+  std::byte* const to =
+      reach(lane, Space::shared, bits_of(lane, op.a) + op.immediate, bytes, bytes);
+  if (to == nullptr) return;
+  const std::byte* from = nullptr;
+  if (from_bytes != 0) {
+    from = reach(lane, Space::global, bits_of(lane, op.b) + op.d.value, bytes, bytes);
+    if (from == nullptr) return;
+  }
+  lane.copies.push_back({&op, to, from, bytes, from_bytes, lane.copy_group});
+}
+
+// Makes the copies of the groups below `group`, in their order.
+void make_copies(Lane& lane, std::uint64_t group) {
+  BlockWatch* const watch = lane.block->watch.get();
+  const auto end = std::find_if(lane.copies.begin(), lane.copies.end(),
+                                [&](const AsyncCopy& copy) { return copy.group >= group; });
+  for (auto copy = lane.copies.begin(); copy != end; ++copy) {
+    if (watch != nullptr) {
+      const auto from = reinterpret_cast<std::uint64_t>(copy->from);
+      if (copy->from_bytes != 0) watch->touches(lane, *copy->op, from, copy->from_bytes, false);
+      watch->touches(lane, *copy->op, reinterpret_cast<std::uint64_t>(copy->to), copy->bytes, true);
+    }
+    std::memset(copy->to, 0, copy->bytes);
+    if (copy->from_bytes != 0) std::memcpy(copy->to, copy->from, copy->from_bytes);
+  }
+  lane.copies.erase(lane.copies.begin(), end);
+}
+
+void commit_group(Lane& lane, const Op&) { ++lane.copy_group; }
+// immediate: the latest groups that need not be complete.
+void wait_for_groups(Lane& lane, const Op& op) {
+  make_copies(lane, lane.copy_group - std::min(lane.copy_group, op.immediate));
+}
+void wait_for_all(Lane& lane, const Op&) { make_copies(lane, ++lane.copy_group); }
+
+// --- mbarrier.
+
+constexpr std::uint64_t count_max = (1u << 20) - 1;
+constexpr int expected_shift = 20;
+constexpr int bytes_shift = 40;
+constexpr int phase_shift = 63;
+
+struct Counts {
+  std::uint64_t pending = 0;
+  std::uint64_t expected = 0;
+  std::int64_t bytes = 0;
+  std::uint64_t phase = 0;
+
+  static Counts of(std::uint64_t word) {
+    constexpr int above = 64 - bytes_shift - 21;  // Shifted out, so that the sign is kept.
+    return {word & count_max, word >> expected_shift & count_max,
+            static_cast<std::int64_t>(word << above) >> (above + bytes_shift), word >> phase_shift};
+  }
+  [[nodiscard]] std::uint64_t word() const {
+    constexpr std::uint64_t bytes_mask = (1u << 21) - 1;
+    return pending | expected << expected_shift |
+           (static_cast<std::uint64_t>(bytes) & bytes_mask) << bytes_shift | phase << phase_shift;
+  }
+  void end_phase_if_complete() {
+    if (pending != 0 || bytes != 0) return;
+    phase ^= 1;
+    pending = expected;
+  }
+};
+
+// The lanes of a block run on one thread, so its mbarriers need no atomic operations.
+std::uint64_t* mbarrier_at(Lane& lane, const Op& op) {
+  std::byte* const at =
+      reach(lane, static_cast<Space>(op.flags & 15), bits_of(lane, op.a) + op.immediate, 8, 8);
+  if (at == nullptr) return nullptr;
+  const Block& block = *lane.block;
+  if (at < block.shared_base || at >= block.shared_base + block.grid->shared_bytes) {
+    lane.fail(Fault::illegal_address, "an mbarrier that does not lie in shared memory");
+    return nullptr;
+  }
+  return reinterpret_cast<std::uint64_t*>(at);
+}
+
+// One that was initialised.
+std::uint64_t* live_mbarrier_at(Lane& lane, const Op& op) {
+  std::uint64_t* const word = mbarrier_at(lane, op);
+  if (word == nullptr || Counts::of(*word).expected != 0) return word;
+  lane.fail(Fault::illegal_instruction, "an mbarrier that was not initialised");
+  return nullptr;
+}
+
+void initialise(Lane& lane, const Op& op) {
+  std::uint64_t* const word = mbarrier_at(lane, op);
+  if (word == nullptr) return;
+  const std::uint64_t count = get<std::uint32_t>(lane, op.b);
+  if (count == 0 || count > count_max) {
+    lane.fail(Fault::illegal_instruction,
+              "an mbarrier for " + std::to_string(count) + " arrivals; 1 to 1048575 are possible");
+    return;
+  }
+  *word = Counts{count, count, 0, 0}.word();
+}
+void invalidate(Lane& lane, const Op& op) {
+  std::uint64_t* const word = mbarrier_at(lane, op);
+  if (word != nullptr) *word = 0;
+}
+
+bool add_bytes(Lane& lane, Counts& counts, std::int64_t bytes) {
+  counts.bytes += bytes;
+  if (std::abs(counts.bytes) <= static_cast<std::int64_t>(count_max)) return true;
+  lane.fail(Fault::illegal_instruction, "an mbarrier that waits for more than 1048575 bytes");
+  return false;
+}
+
+// flags above the space: what an arrival does besides.
+constexpr std::uint32_t drops = 16;
+constexpr std::uint32_t expects_bytes = 32;
+constexpr std::uint32_t does_not_complete = 64;
+constexpr std::uint32_t counts_nothing = 128;  // cp.async.mbarrier.arrive without .noinc
+constexpr std::uint32_t waits_for_copies = 256;
+
+void arrive(Lane& lane, const Op& op) {
+  std::uint64_t* const word = live_mbarrier_at(lane, op);
+  if (word == nullptr) return;
+  if ((op.flags & waits_for_copies) != 0) make_copies(lane, ++lane.copy_group);
+  const std::uint64_t before = *word;
+  Counts counts = Counts::of(before);
+  const bool expects = (op.flags & expects_bytes) != 0;
+  const std::uint64_t given = get<std::uint32_t>(lane, op.b);
+  if (expects && !add_bytes(lane, counts, static_cast<std::int64_t>(given))) return;
+  const std::uint64_t arrivals = (op.flags & counts_nothing) != 0 ? 0 : expects ? 1 : given;
+  const bool completes = arrivals == counts.pending;
+  if (arrivals > counts.pending || (completes && (op.flags & does_not_complete) != 0)) {
+    lane.fail(Fault::illegal_instruction,
+              std::to_string(arrivals) + " arrivals at an mbarrier that waits for " +
+                  std::to_string(counts.pending) +
+                  (completes ? ", by an instruction that may not complete it" : ""));
+    return;
+  }
+  if ((op.flags & drops) != 0) counts.expected -= std::min(counts.expected, arrivals);
+  counts.pending -= arrivals;
+  counts.end_phase_if_complete();
+  *word = counts.word();
+  put<std::uint64_t>(lane, op.to, before);
+}
+
+// immediate of the offset; c: 1 expects, -1 completes.
+void count_bytes(Lane& lane, const Op& op) {
+  std::uint64_t* const word = live_mbarrier_at(lane, op);
+  if (word == nullptr) return;
+  const std::uint64_t before = *word;
+  Counts counts = Counts::of(before);
+  const auto bytes = static_cast<std::int64_t>(get<std::uint32_t>(lane, op.b));
+  if (!add_bytes(lane, counts, bytes * static_cast<std::int64_t>(op.c.value))) return;
+  counts.end_phase_if_complete();
+  *word = counts.word();
+  put<std::uint64_t>(lane, op.to, before);
+}
+
+// b: a state, or a parity. It never blocks: try_wait may return at once.
+void test_wait(Lane& lane, const Op& op) {
+  const std::uint64_t* const word = live_mbarrier_at(lane, op);
+  if (word == nullptr) return;
+  const std::uint64_t phase =
+      op.negated ? get<std::uint32_t>(lane, op.b) & 1 : bits_of(lane, op.b) >> phase_shift;
+  put<std::uint32_t>(lane, op.to, *word >> phase_shift != phase ? 1 : 0);
+}
+void pending_count(Lane& lane, const Op& op) {
+  put<std::uint32_t>(lane, op.to, static_cast<std::uint32_t>(bits_of(lane, op.a) & count_max));
+}
+
+// --- Decoding.
+
+Space take_shared(Decoding& with) {
+  return with.take("shared") || with.take("shared::cta") ? Space::shared : Space::generic;
+}
+
+Access access_of(Access::Kind kind, Space space) {
+  Access access;
+  access.kind = kind;
+  access.space = space;
+  access.bytes = 8;
+  access.scope = Scope::block;
+  return access;
+}
+
+bool decode_copy(Decoding& with) {
+  const std::size_t cached = with.take_one({"ca", "cg"});
+  if (cached > 1 || take_shared(with) != Space::shared || !with.take("global")) return false;
+  with.take_one({"L2::64B", "L2::128B", "L2::256B"});
+  with.need_count(3, 4);
+  with.op.a = with.address(0, Space::shared, with.op.immediate);
+  with.op.b = with.address(1, Space::global, with.op.d.value);
+  const Operand& size = with.operand(2);
+  if (size.kind != Operand::Kind::integer) return false;
+  const bool fits = size.value == 16 || (cached == 0 && (size.value == 4 || size.value == 8));
+  with.op.flags = static_cast<std::uint32_t>(size.value);
+  if (with.count() == 4) {
+    const Operand& more = with.operand(3);
+    const bool ignores =
+        more.kind == Operand::Kind::reg && with.function.registers[more.index] == Type::pred;
+    with.op.c = with.source(3, ignores ? Type::pred : Type::u32);
+    with.op.flags |= static_cast<std::uint32_t>(ignores ? CopyMode::ignored_if : CopyMode::part)
+                     << 8;
+  }
+  with.op.run = &copy_later;
+  return fits;
+}
+
+bool decode_async(Decoding& with) {
+  if (!with.take("async")) return false;
+  if (with.take("commit_group")) {
+    with.need_count(0, 0);
+    with.op.run = &commit_group;
+  } else if (with.take("wait_all")) {
+    with.need_count(0, 0);
+    with.op.run = &wait_for_all;
+  } else if (with.take("wait_group")) {
+    with.need_count(1, 1);
+    if (with.operand(0).kind != Operand::Kind::integer) return false;
+    with.op.immediate = static_cast<std::uint64_t>(with.operand(0).value);
+    with.op.run = &wait_for_groups;
+  } else if (with.take("mbarrier")) {
+    if (!with.take("arrive")) return false;
+    const bool counts = with.take("noinc");
+    const Space space = take_shared(with);
+    with.need_count(1, 1);
+    with.op.access = access_of(Access::Kind::modify, space);
+    with.op.access.strong = true;
+    with.op.access.releases = true;
+    with.op.access.first = &wait_for_all;
+    with.op.flags =
+        static_cast<std::uint32_t>(space) | waits_for_copies | (counts ? 0 : counts_nothing);
+    with.op.a = with.address(0, space, with.op.immediate);
+    with.op.b.value = 1;
+    with.op.run = &arrive;
+    return with.take_type() == Type::b64;
+  } else {
+    return decode_copy(with);
+  }
+  return true;
+}
+
+bool decode_arrival(Decoding& with, bool is_drop) {
+  const bool expects = with.take("expect_tx");
+  const bool no_complete = with.take("noComplete");
+  const std::size_t order = with.take_one({"release", "relaxed"});
+  const Scope scope = with.take_scope(Scope::block);
+  const Space space = take_shared(with);
+  with.need_count(2, 3);
+  with.op.access = access_of(Access::Kind::modify, space);
+  with.op.access.strong = true;
+  with.op.access.releases = order != 1;
+  with.op.access.scope = scope;
+  with.op.flags = static_cast<std::uint32_t>(space) | (is_drop ? drops : 0) |
+                  (expects ? expects_bytes : 0) | (no_complete ? does_not_complete : 0);
+  with.op.to = with.destination(0);
+  with.op.a = with.address(1, space, with.op.immediate);
+  if (with.count() == 3) {
+    with.op.b = with.source(2, Type::u32);
+  } else {
+    with.op.b.value = 1;
+  }
+  with.op.run = &arrive;
+  return (with.count() == 3 || (!expects && !no_complete)) && !(expects && no_complete);
+}
+
+bool decode_test(Decoding& with) {
+  with.op.negated = with.take("parity");
+  const std::size_t order = with.take_one({"acquire", "relaxed"});
+  const Scope scope = with.take_scope(Scope::block);
+  const Space space = take_shared(with);
+  with.need_count(3, 4);  // The fourth of try_wait is a time limit.
+  const bool is_parity = with.op.negated;
+  with.op.access = access_of(Access::Kind::wait, space);
+  with.op.access.strong = true;
+  with.op.access.acquires = order != 1;
+  with.op.access.scope = scope;
+  with.op.flags = static_cast<std::uint32_t>(space);
+  with.op.to = with.destination(0);
+  with.op.a = with.address(1, space, with.op.immediate);
+  with.op.b = with.source(2, is_parity ? Type::u32 : Type::b64);
+  if (with.count() == 4) with.source(3, Type::u32);
+  with.op.run = &test_wait;
+  return true;
+}
+
+bool decode_mbarrier(Decoding& with) {
+  if (with.take_type() != Type::b64) return false;
+  if (with.take("arrive")) return decode_arrival(with, false);
+  if (with.take("arrive_drop")) return decode_arrival(with, true);
+  if (with.take("test_wait")) return with.count() == 3 && decode_test(with);
+  if (with.take("try_wait")) return decode_test(with);
+  if (with.take("pending_count")) {
+    with.need_count(2, 2);
+    with.op.to = with.destination(0);
+    with.op.a = with.source(1, Type::b64);
+    with.op.run = &pending_count;
+    return true;
+  }
+  const std::size_t what = with.take_one({"init", "inval", "expect_tx", "complete_tx"});
+  if (what > 3) return false;
+  if (what > 1) with.take("relaxed");
+  const Scope scope = what > 1 ? with.take_scope(Scope::block) : Scope::block;
+  const Space space = take_shared(with);
+  with.need_count(what == 1 ? 1 : 2, what == 1 ? 1 : 2);
+  with.op.access = access_of(what > 1 ? Access::Kind::modify : Access::Kind::initialise, space);
+  with.op.access.strong = what > 1;
+  with.op.access.scope = scope;
+  with.op.flags = static_cast<std::uint32_t>(space);
+  with.op.a = with.address(0, space, with.op.immediate);
+  if (what != 1) with.op.b = with.source(1, Type::u32);
+  with.op.c.value = what == 2 ? 1 : ~std::uint64_t{0};
+  with.op.run = what == 0 ? &initialise : what == 1 ? &invalidate : &count_bytes;
+  return true;
+}
+
+}  // namespace
+
+bool decode_copies(Decoding& with) {
+  const bool is_copy = with.opcode() == "cp";
+  if (!is_copy && with.opcode() != "mbarrier") return false;
+  if (!(is_copy ? decode_async(with) : decode_mbarrier(with))) {
+    with.refuse("this form of the instruction is not known");
+  }
+  return true;
+}
+
+}  // namespace k2k::emulator::exec
