@@ -22,16 +22,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from psylang.ir.graph import Program
+from psylang.ir.seeds import key_of, salt_of
 
 SYMBOL = "psylang_run"
 
-# NumPy's RandomState in the format of get_state().
+# NumPy's RandomState in the format of get_state(), and the salt of its seeds (ir/seeds.py).
 GENERATOR = np.dtype(
     [
         ("key", np.uint32, 624),
         ("position", np.int32),
         ("has_gauss", np.int32),
         ("gauss", np.float64),
+        ("salt", np.uint32, 2),
     ]
 )
 
@@ -56,10 +58,13 @@ def buffers_of(program: Program) -> Buffers:
     return Buffers(inputs, states, outputs, generators, generators + has_generators)
 
 
-def generators_of(keys: Sequence[Sequence[int]]) -> np.ndarray[tuple[int], np.dtype[np.void]]:
-    """A row of generators: shape (streams,), one per key (ir/seeds.py)."""
-    row = np.zeros(len(keys), GENERATOR)
-    for index, one in enumerate(keys):
-        _, key, position, has_gauss, gauss = np.random.RandomState(one).get_state(legacy=True)
-        row[index] = (key, position, has_gauss, gauss)
+def generators_of(
+    seeds: Sequence[int], seed: int = 0, sequence: int = 0
+) -> np.ndarray[tuple[int], np.dtype[np.void]]:
+    """The generators of a sequence: shape (streams,), one per stream's own seed (ir/seeds.py)."""
+    row = np.zeros(len(seeds), GENERATOR)
+    for index, own in enumerate(seeds):
+        state = np.random.RandomState(key_of(own, seed, sequence)).get_state(legacy=True)
+        _, key, position, has_gauss, gauss = state
+        row[index] = (key, position, has_gauss, gauss, salt_of(own, seed, sequence))
     return row

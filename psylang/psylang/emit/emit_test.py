@@ -53,7 +53,9 @@ def same(found: NDArray[Any], wanted: NDArray[Any]) -> bool:
     return bool((equal | (np.isnan(found) & np.isnan(wanted))).all())
 
 
-def check(program: Program, isa: Target, given: dict[str, Any] | None = None, **how: Any) -> None:
+def check(
+    program: Program, isa: Target, given: dict[str, Any] | None = None, **how: Any
+) -> dict[str, NDArray[Any]]:
     fast = expansions() if program.numerics == "fast" else None
     inputs = {one.name: (given or {})[one.name] for one in program.inputs}
     fixed = {one.name: given[one.name] for one in program.parameters if given and one.name in given}
@@ -68,6 +70,7 @@ def check(program: Program, isa: Target, given: dict[str, Any] | None = None, **
     found = fixture.run(program, isa, given=given, **how)
     for name in wanted:
         assert same(found[name], wanted[name]), f"{name}: {found[name]} but {wanted[name]}"
+    return found
 
 
 ELEMENTWISE = sorted(set(OPS) - DRAWS - {"constant", "stack", "extract", "dot", "sum"})
@@ -231,6 +234,40 @@ def test_sequences_remember(isa: Target, numerics: Any, sequences: int) -> None:
 def test_exact_draws_are_numpys(isa: Target) -> None:
     given = {"bias": np.zeros(400)}
     check(race("exact", limit=50), isa, given, trials=400)
+
+
+def reseeding(searches: bool) -> Program:
+    """Two draws of a stream that begins anew in each trial; within a search, if it `searches`."""
+    build = ProgramBuilder("reseeding", "exact")
+    stream, key = build.stream("noise", seed=5), build.input("key", I32)
+    build.output("before", build.normal(stream))
+
+    def drawn() -> Value:
+        build.reseed(stream, key)
+        return build.add(build.uniform(stream), build.normal(stream))
+
+    found = build.argmin(build.constant(2, I32), lambda _: drawn())[1] if searches else drawn()
+    build.output("drawn", found)
+    build.output("after", build.normal(stream))
+    return build.build()
+
+
+@TARGETS
+@pytest.mark.parametrize("searches", [False, True])
+def test_a_stream_begins_anew_with_numpys_numbers(isa: Target, searches: bool) -> None:
+    """In the first sequence of a run with seed 0; other sequences have numbers of their own."""
+    keys = np.array([0, 7, -1, 2**31 - 1, 7, 7], np.int32)
+    program = reseeding(searches)
+    found = check(program, isa, {"key": keys}, trials=3, sequences=2)
+    last = np.random.RandomState([5])
+    for trial, key in enumerate(keys[:3]):
+        assert found["before"][trial] == last.normal()
+        anew = np.random.RandomState([int(key) & 0xFFFFFFFF])
+        assert found["drawn"][trial] == anew.random_sample() + anew.normal()
+        last = last if searches else anew
+        assert found["after"][trial] == last.normal()
+    assert found["drawn"][4] != found["drawn"][1]
+    assert found["drawn"][4] == found["drawn"][5]
 
 
 @TARGETS

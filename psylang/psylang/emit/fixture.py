@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from psylang.emit import abi, compile_object
 from psylang.emit.targets import Target
 from psylang.ir.graph import Input, Parameter, Program
-from psylang.ir.seeds import key_of
 
 _ENGINES: list[Any] = []  # The engines own the code and must outlive the functions.
 
@@ -44,8 +43,7 @@ def buffers_for(
         buffers.append(np.zeros((rows, *output.type.shape), output.type.dtype.numpy))
     if program.numerics == "exact" and program.streams:
         generators = [
-            abi.generators_of([key_of(own, 0, sequence) for own in program.stream_seeds])
-            for sequence in range(sequences)
+            abi.generators_of(program.stream_seeds, 0, sequence) for sequence in range(sequences)
         ]
         buffers.append(np.stack(generators))
     return buffers

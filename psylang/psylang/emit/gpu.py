@@ -533,6 +533,6 @@ def _feed(phis: Sequence[Terms], values: Sequence[Terms], block: Any) -> None:
             old.llvm.add_incoming(new.llvm, block)
 
 
-def _no_draw(op: Op) -> Term:
+def _no_draw(op: Op, operands: list[Terms]) -> Term:
     """Draws of `fast` have been expanded."""
     raise ProgramError(f"{op.name} remains after the passes")

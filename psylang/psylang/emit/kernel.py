@@ -22,6 +22,7 @@ from psylang.emit.regions import Environment, Regions, Terms, only_loop, used
 from psylang.emit.rows import Rows
 from psylang.emit.twister import GENERATOR_BYTES, generator_functions
 from psylang.ir.graph import Op, Program
+from psylang.ir.ops import RESEEDS
 from psylang.ir.types import DType, Type
 
 CANDIDATES_MIN = 64  # Searches of fewer candidates do not use lanes.
@@ -90,10 +91,11 @@ class Kernel:
     def _regions(self, free: bool = False) -> Regions:
         return Regions(self._lanes, self._draw, free, self._generator_row)
 
-    def _draw(self, op: Op) -> Term:
+    def _draw(self, op: Op, operands: list[Terms]) -> Term:
         offset = op.attributes["stream"] * GENERATOR_BYTES
         state = self._builder.gep(self._generator_row, [I64(offset)], source_etype=I8)
-        value = self._builder.call(self._generators[op.name], [state])
+        given = [state, operands[2][0].llvm] if op.name == RESEEDS else [state]
+        value = self._builder.call(self._generators[op.name], given)
         return Term(value, DType.F64, False)
 
     def _spill(self, vector: Any) -> Any:

@@ -27,7 +27,7 @@ class Regions:
 
     Operations are scalar, as passes leave them; only the ends of the body have shapes.
 
-    draw: emits a draw of `exact`; draws of `fast` have been expanded.
+    draw: emits a draw of `exact` with its operands; draws of `fast` have been expanded.
     free: the lanes hold no trials, so a search may use them for its candidates.
     generators: for `exact`, the address of stream 0's generator; the others follow.
     """
@@ -35,7 +35,7 @@ class Regions:
     def __init__(
         self,
         lanes: Lanes,
-        draw: Callable[[Op], Term],
+        draw: Callable[[Op, list[Terms]], Term],
         free: bool = False,
         generators: Any = None,
     ) -> None:
@@ -78,7 +78,7 @@ class Regions:
             case "extract":
                 return [(self._element(op, operands[0]),)]
         if op.name in DRAWS:
-            return [(self._draw(op),)]
+            return [(self._draw(op, operands),)]
         return [(RULES[op.name](self.lanes, op, [term for (term,) in operands]),)]
 
     # Elements and shapes.

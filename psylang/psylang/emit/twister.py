@@ -22,7 +22,9 @@ LOWER = 0x7FFFFFFF
 MATRIX = 0x9908B0DF
 GENERATOR_BYTES = GENERATOR.itemsize
 _FIELDS: Mapping[str, Any] = GENERATOR.fields or {}
-POSITION, HAS_GAUSS, GAUSS = (_FIELDS[name][1] for name in ("position", "has_gauss", "gauss"))
+POSITION, HAS_GAUSS, GAUSS, SALT = (
+    _FIELDS[name][1] for name in ("position", "has_gauss", "gauss", "salt")
+)
 
 
 def _field(builder: Any, state: Any, offset: int) -> Any:
@@ -157,6 +159,67 @@ def _normal(module: Any) -> Any:
     return function
 
 
+def _seed(module: Any) -> Any:
+    """The generator of a key, and of the salt if it is not zeros: init_by_array (2002). Gives 0."""
+    function, builder = _function(module, "mt_seed", DOUBLE, [POINTER, I32])
+    state, key = function.args
+
+    def at(index: Any) -> Any:
+        return builder.load(_word(builder, state, index), typ=I32)
+
+    def mixed(before: Any, factor: int) -> Any:
+        return builder.mul(builder.xor(before, builder.lshr(before, I32(30))), I32(factor))
+
+    def put(index: Any, value: Any) -> None:
+        builder.store(value, _word(builder, state, index))
+
+    salts = [
+        builder.load(_field(builder, state, SALT + 4 * number), typ=I32) for number in range(2)
+    ]
+    salted = builder.icmp_unsigned("!=", builder.or_(*salts), I32(0))
+    put(I64(0), I32(19650218))
+    loop = _Loop(builder, 1, WORDS)
+    before = at(builder.sub(loop.index, I64(1)))
+    spread = builder.xor(before, builder.lshr(before, I32(30)))
+    put(
+        loop.index,
+        builder.add(builder.mul(spread, I32(1812433253)), builder.trunc(loop.index, I32)),
+    )
+    loop.close()
+
+    def first(index: Any, before: Any, step: Any) -> None:
+        """A step of the first round, whose key has one word or three."""
+        place = builder.trunc(builder.urem(step, I64(3)), I32)
+        word = builder.add(key, I32(0))
+        for number, salt in enumerate(salts, 1):
+            here = builder.icmp_unsigned("==", place, I32(number))
+            word = builder.select(here, builder.add(salt, I32(number)), word)
+        word = builder.select(salted, word, key)
+        put(index, builder.add(builder.xor(at(index), mixed(before, 1664525)), word))
+
+    def second(index: Any, before: Any) -> None:
+        value = builder.xor(at(index), mixed(before, 1566083941))
+        put(index, builder.sub(value, builder.trunc(index, I32)))
+
+    loop = _Loop(builder, 1, WORDS)
+    previous = builder.sub(loop.index, I64(1))
+    first(loop.index, at(previous), previous)
+    loop.close()
+    put(I64(0), at(I64(WORDS - 1)))
+    first(I64(1), at(I64(0)), I64(WORDS - 1))
+    loop = _Loop(builder, 2, WORDS)
+    second(loop.index, at(builder.sub(loop.index, I64(1))))
+    loop.close()
+    put(I64(0), at(I64(WORDS - 1)))
+    second(I64(1), at(I64(0)))
+    put(I64(0), I32(UPPER))
+    builder.store(I32(WORDS), _field(builder, state, POSITION))
+    builder.store(I32(0), _field(builder, state, HAS_GAUSS))
+    builder.store(DOUBLE(0.0), _field(builder, state, GAUSS))
+    builder.ret(DOUBLE(0.0))
+    return function
+
+
 class Kept:
     """Copies of some generators. place: the address of stream 0's generator; None without
     generators."""
@@ -189,7 +252,11 @@ class Kept:
 def generator_functions(module: Any) -> dict[str, Any]:
     """The functions double (state*) of this module, by operation name."""
     uniform = _uniform(module)
-    return {"random.uniform": uniform, "random.normal": _normal(module)}
+    return {
+        "random.uniform": uniform,
+        "random.normal": _normal(module),
+        "random.seed": _seed(module),
+    }
 
 
 __all__ = ["GENERATOR_BYTES", "I1", "generator_functions"]

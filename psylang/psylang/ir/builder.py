@@ -324,6 +324,10 @@ class ProgramBuilder(Builder):
         """[0, 1)."""
         return self._draw("random.uniform", stream, candidate, step)
 
+    def reseed(self, stream: int, key: Operand) -> None:
+        """Begins a stream of `exact` anew, with a seed (an i32, unsigned)."""
+        self._draw("random.seed", stream, key, 0)
+
     def _draw(self, name: str, stream: int, candidate: Operand, step: Operand) -> Value:
         words = [
             one if isinstance(one, Value) else self.constant(one, I32) for one in (candidate, step)

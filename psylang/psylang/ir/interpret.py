@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from psylang.errors import PsylangError
 from psylang.ir.graph import Numerics, Op, Origin, Program, Region, Value
-from psylang.ir.ops import DRAWS
-from psylang.ir.seeds import key_of
+from psylang.ir.ops import DRAWS, RESEEDS
+from psylang.ir.seeds import key_of, reseeded, salt_of
 from psylang.ir.types import DType, Type
 
 Array = NDArray[Any]
@@ -164,12 +164,14 @@ class _Machine:
         self._program = program
         self._expansions = expansions
         self._generators: list[np.random.RandomState] = []
+        self._salts: list[tuple[int, int]] = []
         self._regions: dict[Op, Region] = {}  # The expansions of operations.
 
     def begin_sequence(self, number: int = 0) -> None:
         if self._program.numerics == "exact":
             keys = [key_of(own, 0, number) for own in self._program.stream_seeds]
             self._generators = [np.random.RandomState(key) for key in keys]
+            self._salts = [salt_of(own, 0, number) for own in self._program.stream_seeds]
 
     def run(self, region: Region, arguments: Sequence[Any]) -> list[Any]:
         return self._inside(region, arguments, {})
@@ -209,6 +211,10 @@ class _Machine:
                 return [_folded(lambda a, b: b if b < a else a, operands[0])]
         if op.name in DRAWS and self._program.numerics == "exact":
             generator = self._generators[op.attributes["stream"]]
+            if op.name == RESEEDS:
+                salt = self._salts[op.attributes["stream"]]
+                generator.seed(reseeded(_unsigned(operands[2]), salt))
+                return [np.float64(0.0)]
             draw = generator.normal if op.name == "random.normal" else generator.random_sample
             return [np.float64(draw())]
         if op.name in DRAWS or (op.name in MATHEMATICS and self._program.numerics == "fast"):

@@ -200,8 +200,11 @@ OPS: Mapping[str, OpInfo] = {
     "reduce_max": OpInfo(1, _reduce, NUMBERS, 4, False, "`max` from the first element on"),
     "reduce_min": OpInfo(1, _reduce, NUMBERS, 4, False, "`min` from the first element on"),
     # Draws: operands (seed, trial, candidate, step), attribute `stream`, and `to` if they give f32.
+    # random.seed, of `exact` alone, gives 0: the stream's next draws are those of a generator whose
+    # seed is the candidate, an unsigned i32 (ir/seeds.py tells in which sequences exactly those).
     "random.normal": OpInfo(4, _draw, FLOATS, 40, False, "mean 0, standard deviation 1"),
     "random.uniform": OpInfo(4, _draw, FLOATS, 15, False, "[0, 1)"),
+    "random.seed": OpInfo(4, _draw, FLOATS, 5000, False, "begins the stream anew"),
 }
 
 # Operations with regions. Their results are typed by what the regions yield.
@@ -219,7 +222,8 @@ OPS: Mapping[str, OpInfo] = {
 #           In `exact` each candidate begins with the generators as they are before the operation,
 #           which leaves them so.
 STRUCTURED = frozenset({"loop", "if", "argmin"})
-DRAWS = frozenset({"random.normal", "random.uniform"})
+RESEEDS = "random.seed"
+DRAWS = frozenset({"random.normal", "random.uniform", RESEEDS})
 CONDITION = BOOL
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from psylang.ir.builder import Builder, ProgramBuilder
 from psylang.ir.graph import Numerics, Op, Origin, Program, Region, Value
 from psylang.ir.interpret import Expansion, interpret
-from psylang.ir.ops import DRAWS, OPS
+from psylang.ir.ops import DRAWS, OPS, RESEEDS
 from psylang.ir.types import BOOL, F64, I32, I64, DType, Type
 
 SHAPES = ((), (), (), (2,), (3,), (2, 2), (2, 3))
@@ -128,7 +128,8 @@ class _Maker:
             self.give(build.op(name, *operands))
 
     def random(self) -> Value:
-        name = self.one_of(sorted(DRAWS))
+        exact = self.build.numerics == "exact"
+        name = self.one_of(sorted(DRAWS if exact else DRAWS - {RESEEDS}))
         step = self.one_of((*self.counters, *self.counters[-1:] * 4, self.value(I32)))
         candidate = self.value(I32) if self.one_of((False, True)) else self.build.constant(0, I32)
         return self.build.op(

@@ -3,6 +3,9 @@
 A key is what numpy.random.RandomState takes. A run with seed 0 has the streams' own seeds in its
 first sequence, as PsyNeuLink has; every other key is derived from the stream's seed, the run's and
 the number of the sequence, so that no two sequences have the same numbers.
+
+A stream that begins anew within a run (the operation random.seed) has the key that the operation
+gives, alone in that first sequence, and with the salt of its stream in all others.
 """
 
 from __future__ import annotations
@@ -20,6 +23,19 @@ def later_keys(own: int, seed: int, begin: int, end: int) -> NDArray[np.uint32]:
     """The keys of its sequences begin … end - 1, without number 0: two words each."""
     words = np.random.SeedSequence([own, seed]).generate_state(2 * end)
     return words.astype(np.uint32).reshape(end, 2)[max(begin, 1) :]
+
+
+def salt_of(own: int, seed: int, sequence: int) -> tuple[int, int]:
+    """The salt of a stream: what distinguishes its key from the stream's own seed, or zeros."""
+    if not seed and not sequence:
+        return 0, 0
+    words = [*key_of(own, seed, sequence), 0]
+    return words[0], words[1]
+
+
+def reseeded(key: int, salt: tuple[int, int]) -> list[int]:
+    """The key of a stream that begins anew."""
+    return [key, *salt] if any(salt) else [key]
 
 
 def key_of(own: int, seed: int, sequence: int) -> list[int]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from psylang.errors import PsylangError
 from psylang.ir.graph import NOWHERE, Op, Origin, Program, Region, Value
-from psylang.ir.ops import DRAWS, OPS, STRUCTURED, TypeMismatchError, result_type
+from psylang.ir.ops import DRAWS, OPS, RESEEDS, STRUCTURED, TypeMismatchError, result_type
 from psylang.ir.types import BOOL, I32, I64, DType, Type
 
 # The attributes of each operation; other operations have none.
@@ -209,6 +209,8 @@ class _Checker:
             raise self._error(op, f"to {op.attributes['to']!r}, which is no element type")
         if op.name in DRAWS and "to" in given and self._program.numerics == "exact":
             raise self._error(op, "to is of `fast`; generators of `exact` give f64")
+        if op.name == RESEEDS and self._program.numerics == "fast":
+            raise self._error(op, "it is of `exact`; draws of `fast` have no generator")
 
     def _plain(self, op: Op) -> None:
         if op.regions:

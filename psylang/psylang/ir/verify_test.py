@@ -267,6 +267,10 @@ BROKEN: Mapping[str, tuple[Callable[[], Program], str]] = {
         lambda: _exact(_draws(0, to="f32")),
         "to is of `fast`; generators of `exact` give f64",
     ),
+    "reseeding in fast": (
+        lambda: _over("random.seed", [I64, I64, I32, I32], [F64], {"stream": 0}),
+        "it is of `exact`; draws of `fast` have no generator",
+    ),
     "stream of bool": (lambda: _draws(True), "stream True; the program has 1"),
     "constant's type": (
         lambda: _program(_op("constant", [], [F64], {"value": 1.0, "type": "f64"})),

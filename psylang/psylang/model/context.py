@@ -112,6 +112,13 @@ class Context:
             leaf.name in self.varied or leaf.name in self.modulated for leaf in formula.leaves()
         )
 
+    def reseed(self, component: str, seed: Value) -> None:
+        """Begins the stream of a component anew, in `exact`. seed: an unsigned i32."""
+        numbers = self.draws.numbers
+        if component not in numbers:
+            numbers[component] = self.build.stream(component)
+        self.build.reseed(numbers[component], seed)
+
     def draw(self, kind: str, component: str, site: str, step: Operand) -> Value:
         """A draw of `component`. site: the place that draws; in `fast` each place has its own
         stream."""

@@ -20,6 +20,7 @@ from psylang.ir.types import I32, DType
 from psylang.model.context import Context
 from psylang.model.costs import Cost, DurationCost
 from psylang.model.errors import ModelError
+from psylang.model.estimates import Reseeding
 from psylang.model.parameters import Parameter
 from psylang.model.rules import Modulation, Signal
 
@@ -173,6 +174,8 @@ class GridSearch:
     num_estimates: simulations of each allocation, whose outcomes are averaged; each
       has its own noise, the same for all allocations, and in `exact` the same in each trial of a
       sequence. None: one simulation, with the noise of the trial that follows.
+    reseeding: the noise of estimates is PsyNeuLink's, another one in each trial; the trial that
+      follows has the noise of the first estimate.
     after: the search runs after each trial, with its inputs and the states that it left, and sets
       the levels of the next one (PsyNeuLink's default). With noise only in `exact`, where the
       candidates and the next trial meet the same noise.
@@ -185,6 +188,7 @@ class GridSearch:
     num_estimates: int | None = None
     after: bool = False
     name: str = "control"
+    reseeding: Reseeding | None = None
 
     def __post_init__(self) -> None:
         if not self.signals:
@@ -196,6 +200,8 @@ class GridSearch:
             raise ModelError(f"num_estimates is {count!r}; it must be a whole number or None")
         if count is not None and not 1 <= count < 2**31:
             raise ModelError(f"num_estimates is {count}; it must be 1 … 2**31 - 1")
+        if self.reseeding is not None and count is None:
+            raise ModelError("reseeding is of estimates; give num_estimates")
         names = [signal.name for signal in self.signals]
         if len(set(names)) != len(names):
             raise ModelError(f"signals {names} name a parameter twice; give each one signal")

@@ -226,6 +226,7 @@ def _write(model: Blueprint, trial: Trial) -> None:
         past = _past(trial, model.search)
         if model.search.after:
             levels = [before.level for before in past]
+            _as_estimated(trial, model.search)
         else:
             levels = _searched(trial, schedule, planned, model.search, past)
             _remember(trial, model.search, levels, past)
@@ -288,6 +289,13 @@ def _remember(
             build.set_state(f"{search.name}.spent{number}", spent)
 
 
+def _as_estimated(trial: Trial, search: GridSearch) -> None:
+    """Lets a trial draw as the first estimate of the search after the trial before did."""
+    reseeding, build = search.reseeding, trial.context.build
+    if reseeding is not None and trial.context.exact:
+        reseeding.begin(trial.context, build.state(f"{search.name}.key", reseeding.before, I32))
+
+
 def _searched(
     trial: Trial,
     schedule: Schedule,
@@ -301,6 +309,9 @@ def _searched(
     context, node = trial.context, search.objective
     port = search.objective_port or next(iter(trial.layout.mechanisms[node].ports()))
 
+    reseeding = search.reseeding if context.exact else None
+    block = None if reseeding is None else reseeding.state(context)
+
     def simulated(point: Trial) -> Value:
         write_passes(point, schedule, planned, [("port", node, port)])
         value = point.port(node, port)
@@ -313,10 +324,14 @@ def _searched(
         before = dict(inner.modulated)
         search.apply(inner, levels)
         if search.num_estimates is None:
-            outcome = simulated(point)
-        else:
+            result = search.loss(inner, simulated(point), levels, past)
+        elif search.reseeding is None:
             outcome = _estimated(point, search.num_estimates, simulated)
-        result = search.loss(inner, outcome, levels, past)
+            result = search.loss(inner, outcome, levels, past)
+        else:
+            result = _reseeded(
+                point, search, block, lambda one: search.loss(inner, simulated(one), levels, past)
+            )
         inner.modulated = before
         return result
 
@@ -341,6 +356,13 @@ def _searched(
 
     levels = search.search(context, of_candidate)
     context.draws.replayed = replayed()
+    if reseeding is not None and block is not None:
+        key = reseeding.key(context, block, 0)
+        reseeding.follow(context, block, search.candidates, search.num_estimates or 0)
+        if search.after:
+            context.build.set_state(f"{search.name}.key", key)
+        else:
+            reseeding.begin(context, key)
     return levels
 
 
@@ -352,6 +374,30 @@ def _draws_exactly(context: Context, recorded: Sequence[object]) -> None:
             "the search runs after trials, and its candidates draw random numbers; use exact "
             "numerics, or a search before trials (after=False)"
         )
+
+
+def _reseeded(
+    point: Trial, search: GridSearch, block: Value | None, loss: Callable[[Trial], Value]
+) -> Value:
+    """The mean loss of estimates with PsyNeuLink's seeds."""
+    context, build, count = point.context, point.context.build, search.num_estimates
+    assert search.reseeding is not None
+    assert count is not None
+    begin = search.reseeding
+
+    def inside(number: Value, total: Value) -> tuple[Value, Sequence[Value]]:
+        if block is not None:
+            begin.begin(context, begin.key(context, block, number))
+        context.estimate = 0 if context.exact else number
+        found = loss(point.twin())
+        context.estimate = 0
+        after = build.add(number, 1)
+        return build.lt(after, count), [after, build.add(total, found)]
+
+    with context.inside():
+        first = [build.constant(0, I32), build.constant(0.0)]
+        _, total = build.loop(first, inside, count, ["estimate", "total"])
+    return build.div(total, float(count))
 
 
 def _estimated(point: Trial, count: int, simulated: Callable[[Trial], Value]) -> Value:

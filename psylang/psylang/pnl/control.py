@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,16 +19,24 @@ from psylang.model import (
 )
 from psylang.model.control import LISTED_MAX
 from psylang.model.costs import Cost
+from psylang.model.estimates import SEEDS, Reseeding
 from psylang.pnl.plain import TRIAL, adds, appends, passes_on, sums_up
 from psylang.pnl.ports import Adopted, is_plain
 from psylang.pnl.reading import Paths, kind_of, number_of, only, value_of
 from psylang.pnl.refusals import RefusedError
 
+RANDOMIZATION = "RANDOMIZATION_CONTROL_SIGNAL"
 NEAREST = "nearest: an OptimizationControlMechanism with GridSearch"
 
 
-def search_of(composition: Any, paths: Paths, node: Callable[[Any], str]) -> GridSearch:
-    """The controller of a composition. RefusedError: it has another kind of control."""
+def search_of(
+    composition: Any,
+    paths: Paths,
+    node: Callable[[Any], str],
+    drawing: Callable[[], Mapping[str, Any]],
+) -> GridSearch:
+    """The controller of a composition. drawing: gives, by mechanism that draws, the component that
+    has its seed. RefusedError: it has another kind of control."""
     controller = composition.controller
     if kind_of(controller) != "OptimizationControlMechanism":
         raise RefusedError(f"the controller is {kind_of(controller)}", NEAREST)
@@ -45,24 +53,74 @@ def search_of(composition: Any, paths: Paths, node: Callable[[Any], str]) -> Gri
         )
     _features(controller)
     _outcome(controller)
-    if value_of(controller, "num_estimates"):
-        raise RefusedError(
-            "num_estimates is given", "leave it out: candidates meet the noise of the trial"
-        )
     if value_of(controller, "compute_reconfiguration_cost") is not None:
         raise RefusedError(
             "it has a reconfiguration cost, with which PsyNeuLink 0.21 itself ends with an error",
             "nearest: CostFunctions.ADJUSTMENT, with an adjustment_cost_function",
         )
     search = controller.function
+    signals = list(controller.control_signals)
+    estimates, reseeding = None, None
+    if value_of(controller, "num_estimates"):
+        estimates, signals = int(value_of(controller, "num_estimates")), signals[:-1]
+        reseeding = _reseeding(controller, drawing())
     if value_of(search, "select_randomly_from_optimal_values"):
         raise RefusedError("it chooses among equal values at random", "take the first of them")
     return GridSearch(
-        [_signal(one, paths) for one in controller.control_signals],
+        [_signal(one, paths) for one in signals],
         objective=_objective(controller, node),
         direction=value_of(search, "direction"),
+        num_estimates=estimates,
         after=str(composition.controller_mode).lower() == "after",
+        reseeding=reseeding,
     )
+
+
+def _reseeding(controller: Any, drawing: Mapping[str, Any]) -> Reseeding:
+    """The seeds that its signal for randomization gives."""
+    signal, search = controller.control_signals[-1], controller.function
+    if signal.name != RANDOMIZATION:
+        raise RefusedError(f"{signal.name} follows {RANDOMIZATION}", "give signals at construction")
+    if value_of(controller, "same_seed_for_all_allocations"):
+        raise RefusedError(
+            "same_seed_for_all_allocations is given",
+            "leave it out: all allocations of a search have the same seeds",
+        )
+    if not _averages(value_of(search, "aggregation_function")):
+        raise RefusedError("it has an aggregation_function", "nearest: the mean")
+    sharing = value_of(controller, "noise_stream_policy") != "independent"
+    order = list(controller.random_variables)
+    slots = {}
+    for mechanism, component in drawing.items():
+        places = [k for k, one in enumerate(order) if one is component]
+        if not places:
+            raise RefusedError(
+                f"its random_variables leave out {component.name}, which draws for {mechanism}",
+                "random_variables=ALL",
+            )
+        slots[mechanism] = 0 if sharing else places[0]
+    width = 1 if sharing else len(order)
+    first = int(_samples(value_of(search, "search_space")[-1])[0])
+    return Reseeding(
+        slots,
+        first=first // width,
+        width=width,
+        blocks=0 if sharing else SEEDS // width,
+        before=int(np.ravel(signal.defaults.value)[0]),
+    )
+
+
+def _averages(function: Any) -> bool:
+    """Returns whether a function gives the mean of a search's estimates."""
+    try:
+        found = function(np.array([[[1.0], [2.0], [6.0]], [[0.5], [-1.0], [3.5]]]))
+        return bool(np.array_equal(np.ravel(found), [3.0, 1.0]))
+    except Exception:  # A function of the modeller may stop in any way.
+        return False
+
+
+def _samples(samples: Any) -> list[float]:
+    return [float(np.ravel(one)[0]) for one in samples]
 
 
 def _features(controller: Any) -> None:
@@ -138,8 +196,7 @@ def _signal(signal: Any, paths: Paths) -> ControlSignal:
 
 
 def _levels(signal: Any) -> list[float]:
-    samples = list(value_of(signal, "allocation_samples"))
-    levels = [float(np.ravel(one)[0]) for one in samples]
+    levels = _samples(value_of(signal, "allocation_samples"))
     if len(levels) > LISTED_MAX:
         raise RefusedError(
             f"{signal.name} has {len(levels)} samples", f"nearest: {LISTED_MAX} of them"

@@ -107,7 +107,9 @@ class _Importer:
             self._results()
             if self.composition.controller is not None and self.composition.enable_controller:
                 with self.of(self.composition.controller):
-                    self.made.control(search_of(self.composition, self.paths, self._name))
+                    self.made.control(
+                        search_of(self.composition, self.paths, self._name, self._drawing)
+                    )
         for component, name in self.paths.components():
             with self.of(component):
                 same_in(self.composition.default_execution_id, component, name)
@@ -146,6 +148,16 @@ class _Importer:
             self.made.connect(name, one)
             self.made.last(one)
             made.outputs[port] = derived  # type: ignore[index]
+
+    def _drawing(self) -> dict[str, Any]:
+        """The components that have the seeds of the mechanisms that draw."""
+        found = {}
+        for node in self._mechanisms():
+            made = self.nodes[id(node)].mechanism
+            if made.seed is not None:
+                of_seed = [one for one in drawers(node) if value_of(one, "seed") == made.seed]
+                found[made.name] = of_seed[0]
+        return found
 
     def _modulated(self, node: Any) -> None:
         """Checks that only the controller of the composition sets parameters."""
@@ -377,12 +389,20 @@ def restart(composition: Any) -> None:
         if hasattr(node, "nodes"):
             restart(node)
             continue
-        inner = [node, node.function, getattr(node, "integrator_function", None)]
-        inner += [
-            value_of(one, "noise")
-            for one in inner
-            if hasattr(one, "parameters") and hasattr(one.parameters, "noise")
-        ]
-        for one in inner:
-            if hasattr(one, "parameters") and hasattr(one.parameters, "seed"):
-                one.parameters.seed.set(value_of(one, "seed"), context=None)
+        for one in drawers(node):
+            one.parameters.seed.set(value_of(one, "seed"), context=None)
+
+
+def drawers(node: Any) -> list[Any]:
+    """The parts of a mechanism that have a seed, and at last itself."""
+    parts = [node.function, getattr(node, "integrator_function", None), node]
+    noises = [
+        value_of(one, "noise")
+        for one in parts
+        if hasattr(one, "parameters") and hasattr(one.parameters, "noise")
+    ]
+    return [
+        one
+        for one in (*noises, *parts)
+        if hasattr(one, "parameters") and hasattr(one.parameters, "seed")
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from psylang.pnl import arguments_fixture as arguments
+from psylang.pnl import modulation_fixture as modulation
 from psylang.pnl.matrix import FILE, renewed
 from psylang.pnl.samples_fixture import IMPORTED, REFUSED
 
@@ -15,7 +16,8 @@ def test_the_matrix_is_of_now() -> None:
 
 
 def test_the_counts_are_of_now() -> None:
-    row = f"after published models | {len(IMPORTED)} | {len(REFUSED)} |"
+    counts = len(IMPORTED + modulation.IMPORTED), len(REFUSED | modulation.REFUSED)
+    row = f"after published models | {counts[0]} | {counts[1]} |"
     text = FILE.read_text(encoding="utf-8")
     assert row in text
     row = f"change results | {len(arguments.IMPORTED)} | {len(arguments.REFUSED)} |"

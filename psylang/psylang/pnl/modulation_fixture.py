@@ -112,3 +112,74 @@ def costs_of_all_kinds(pnl: Any) -> tuple[Any, dict[str, Any]]:
     net, given = _allocating(pnl, {"cost_options": costs.INTENSITY})
     net.controller.control_signals[0].function.enable_costs([costs.DURATION])
     return net, given
+
+
+# Estimates.
+
+
+def _estimating(
+    pnl: Any, *noisy: Any, mode: str = "before", **given: Any
+) -> tuple[Any, dict[str, Any]]:
+    """A slope that is chosen by the mean of two simulations."""
+    source = pnl.ProcessingMechanism(name="source")
+    net = pnl.Composition(pathways=[source, *noisy], controller_mode=mode)
+    levels = pnl.ControlSignal(
+        modulates=(pnl.SLOPE, source),
+        allocation_samples=[0.5, 2.0],
+        cost_options=pnl.CostFunctions.INTENSITY,
+        intensity_cost_function=pnl.Linear(slope=0.1),
+    )
+    given = {"num_estimates": 2, "initial_seed": 10, "function": pnl.GridSearch(), **given}
+    net.add_controller(
+        pnl.OptimizationControlMechanism(
+            name="control",
+            agent_rep=net,
+            state_features=[source.input_port],
+            objective_mechanism=pnl.ObjectiveMechanism(name="objective", monitor=[noisy[-1]]),
+            control_signals=[levels],
+            **given,
+        )
+    )
+    return net, {"inputs": {source: stimuli()}}
+
+
+def _distorts(pnl: Any, name: str, seed: int) -> Any:
+    return pnl.ProcessingMechanism(name=name, function=pnl.GaussianDistort(seed=seed))
+
+
+@imported
+def estimates_of_two(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """Each of two noisy mechanisms has seeds of its own."""
+    noise = pnl.NormalDist(seed=7)
+    integrates = pnl.TransferMechanism(name="integrates", integrator_mode=True, noise=noise)
+    return _estimating(pnl, integrates, _distorts(pnl, "distorts", 6))
+
+
+@imported
+def estimates_after_trials(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """Decisions draw until they end; all mechanisms share the seeds."""
+    function = pnl.DriftDiffusionIntegrator(seed=4, threshold=0.3, time_step_size=0.1)
+    decides = pnl.DDM(name="decides", function=function)
+    sharing = {"noise_stream_policy": "shared_seed"}
+    net, given = _estimating(pnl, _distorts(pnl, "distorts", 6), decides, mode="after", **sharing)
+    return net, given
+
+
+@refused("same_seed_for_all_allocations is given")
+def estimates_with_one_seed(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _estimating(pnl, _distorts(pnl, "distorts", 6), same_seed_for_all_allocations=True)
+
+
+@refused("it has an aggregation_function")
+def estimates_at_most(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """PsyNeuLink ignores the argument of GridSearch's constructor."""
+    net, given = _estimating(pnl, _distorts(pnl, "distorts", 6))
+    most = net.controller.function.parameters.aggregation_function
+    most.set(lambda values: np.max(values, axis=1))
+    return net, given
+
+
+@refused("its random_variables leave out")
+def estimates_of_one(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    nodes = [_distorts(pnl, "distorts", 6), _distorts(pnl, "disturbs", 5)]
+    return _estimating(pnl, *nodes, random_variables=[nodes[0].function])

@@ -29,6 +29,7 @@ from psylang.model import (
     Transfer,
     function,
 )
+from psylang.model.estimates import Reseeding
 from psylang.model.noise import Normal
 from psylang.models import predator_prey
 from psylang.runtime.distributions_test import distance
@@ -80,6 +81,72 @@ def test_estimates_of_exact_are_those_of_fast() -> None:
     for name in ("allocation", "height"):
         one, other = (run[name].reshape(4000) for run in runs)
         assert distance(one, other) < 1.95 * np.sqrt(2 / 4000), name
+
+
+def reseeding(after: bool, count: int = 3) -> Model:
+    """A climber whose estimates have the seeds 7, 9, … of PsyNeuLink's rule with two slots."""
+    model = climber(count)
+    assert model.search is not None
+    seeds = Reseeding({"layer": 1}, first=3, width=2, blocks=50, before=count)
+    model.search = dataclasses.replace(model.search, reseeding=seeds, after=after)
+    return model
+
+
+def by_hand(after: bool, count: int, trials: int) -> list[tuple[float, float]]:
+    """(level, height) of each trial, drawn by NumPy."""
+
+    def height(level: float, seed: int) -> float:
+        x = 1.0 + 2.0 * np.random.RandomState([seed]).normal()
+        return float(hill(np.array([x + level]), 3.0))
+
+    made, block, level, key = [], 3, 0.0, count
+    for _ in range(trials):
+        if after:
+            made.append((level, height(level, key + 1)))
+        levels = np.linspace(0.0, 4.0, 9)
+        seeds = [(block + i) % 50 * 2 + 1 for i in range(count)]
+        means = [sum(height(one, seed) for seed in seeds) / count for one in levels]
+        level, key = float(levels[int(np.argmax(means))]), block * 2
+        block = (block + len(levels) * count * count) % 50
+        if not after:
+            made.append((level, height(level, key + 1)))
+    return made
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_reseeded_estimates_have_the_seeds_of_the_rule(after: bool) -> None:
+    program = reseeding(after).program("exact")
+    found = psylang.compile(program).run({"x": [[1.0]] * 9})
+    wanted = interpret(program, inputs={"x": [[1.0]] * 9}, trials=9)
+    for name, values in wanted.items():
+        np.testing.assert_array_equal(found[name], values)
+    np.testing.assert_allclose(
+        np.column_stack([found.allocation[:, 0], found.height]), by_hand(after, 3, 9), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_reseeded_estimates_of_exact_are_those_of_fast(count: int) -> None:
+    """The trial that follows has the noise of the first estimate: with one estimate, the best."""
+    model = reseeding(False, count)
+    runs = [
+        psylang.compile(model).run({"x": [1.0]}, trials=4000, seed=2),
+        psylang.compile(model, numerics="exact").run({"x": [1.0]}, sequences=4000, seed=2),
+    ]
+    for name in ("allocation", "height"):
+        one, other = (run[name].reshape(4000) for run in runs)
+        assert distance(one, other) < 1.95 * np.sqrt(2 / 4000), name
+    own = psylang.compile(climber(count)).run({"x": [1.0]}, trials=4000, seed=2)
+    assert runs[0].height.mean() > own.height.mean() + 0.1
+
+
+def test_reseeding_needs_estimates_and_seeds_that_there_are() -> None:
+    search = climber(None).search
+    assert search is not None
+    with pytest.raises(psylang.PsylangError, match="reseeding is of estimates; give num_estimates"):
+        dataclasses.replace(search, reseeding=Reseeding({}, 0))
+    with pytest.raises(psylang.PsylangError, match="seeds of estimates from -1 on"):
+        Reseeding({}, -1)
 
 
 @pytest.mark.parametrize("numerics", ["exact", "fast"])

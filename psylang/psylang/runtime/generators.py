@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psylang.ir.graph import Program
-from psylang.ir.seeds import first_key, later_keys
+from psylang.ir.seeds import later_keys
 
 WORDS = 624
 BLOCK_BYTES, BLOCK_MAX, BLOCKS_KEPT = 4 << 20, 1024, 4
@@ -33,7 +33,7 @@ class Generators:
         self._first = _first_row(self._own, seed)
         self.nbytes = self._first.nbytes  # The size for one sequence.
         self._size = min(max(BLOCK_BYTES // self.nbytes, 1), BLOCK_MAX)
-        self._blocks: dict[int, NDArray[Any]] = {}
+        self._blocks: dict[int, tuple[NDArray[Any], NDArray[Any]]] = {}
 
     def rows(self, begin: int, end: int) -> NDArray[Any]:
         """The generators of sequences begin … end - 1: shape (sequences, streams)."""
@@ -43,23 +43,25 @@ class Generators:
         while at < end:
             number = at // self._size
             until = min((number + 1) * self._size, end)
-            block = self._block(number)
-            made["key"][at - begin : until - begin] = block[at - number * self._size :][
-                : until - at
-            ]
+            there = slice(at - number * self._size, until - number * self._size)
+            for field, block in zip(("key", "salt"), self._block(number), strict=True):
+                made[field][at - begin : until - begin] = block[there]
             at = until
         return made
 
-    def _block(self, number: int) -> NDArray[Any]:
-        """The words of some sequences: (sequences, streams, WORDS). Sequence 0 has none."""
+    def _block(self, number: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The words of some sequences: (sequences, streams, WORDS), and the salts. Sequence 0 has
+        none."""
         found = self._blocks.get(number)
         if found is None:
             begin = number * self._size
             end = min(begin + self._size, self._sequences)
             keys = [later_keys(own, self._seed, begin, end) for own in self._own]
             words = seeded(np.concatenate(keys)).reshape(len(self._own), -1, WORDS)
-            found = np.zeros((end - begin, len(self._own), WORDS), np.uint32)
-            found[-words.shape[1] :] = words.swapaxes(0, 1)
+            shape, count = (end - begin, len(self._own)), words.shape[1]
+            found = np.zeros((*shape, WORDS), np.uint32), np.zeros((*shape, 2), np.uint32)
+            found[0][-count:] = words.swapaxes(0, 1)
+            found[1][-count:] = np.stack(keys).swapaxes(0, 1)
             while len(self._blocks) >= BLOCKS_KEPT:
                 self._blocks.pop(next(iter(self._blocks)), None)
             self._blocks[number] = found
@@ -70,7 +72,7 @@ class Generators:
 def _first_row(own: tuple[int, ...], seed: int) -> NDArray[Any]:
     from psylang.emit.abi import generators_of
 
-    row = generators_of([first_key(one, seed) for one in own])
+    row = generators_of(own, seed)
     row.setflags(write=False)
     return row
 
