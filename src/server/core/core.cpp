@@ -81,6 +81,7 @@ Server::Core::Core(backend::Backend& backend, const ServerConfig& config, Provid
                 .admission = admission_,
                 .system_calls = system_calls_,
                 .threads = threads_,
+                .places = places_,
                 .pool = pool_,
                 .faults = faults_,
                 .waiting = waiting_}),
@@ -228,7 +229,17 @@ void Server::Core::assign_roles() {
   for (const Pending& call : roles_.assign(config_)) {
     // Roles and budgets may have changed. If there is no memory to park the call, it is made.
     const std::size_t budget = admission_.budget_of(tenant_of(call.request));
-    if (!roles_.at(0).parked.add(call, budget, 0)) pool_.queue(call);
+    using Added = ParkedRequests::Added;
+    switch (roles_.at(0).parked.add(call, budget, 0)) {
+      case Added::parked:
+        break;
+      case Added::dropped:  // Two roles had parked requests of one slot.
+        places_.note_dropped();
+        break;
+      case Added::no_memory:
+        pool_.queue(call);
+        break;
+    }
   }
 }
 

@@ -68,6 +68,7 @@ struct CoreParts : ServerParts {
                        .admission = admission,
                        .system_calls = system_calls,
                        .threads = threads,
+                       .places = places,
                        .pool = pool,
                        .faults = faults,
                        .waiting = waiting}};

@@ -178,8 +178,10 @@ bool RoleService::admits(ServiceThread& self, const services::Request& request) 
 
 bool RoleService::park(const ServiceThread& self, Role& role, const Pending& call) {
   const std::uint32_t tenant = tenant_of(call.request);
-  return role.parked.add(call, parts_.admission.budget_of(tenant),
-                         parts_.admission.retry_at(self.account, tenant));
+  const auto added = role.parked.add(call, parts_.admission.budget_of(tenant),
+                                     parts_.admission.retry_at(self.account, tenant));
+  if (added == ParkedRequests::Added::dropped) parts_.places.note_dropped();
+  return added != ParkedRequests::Added::no_memory;
 }
 
 void RoleService::park_faults(ServiceThread& self, Role& role) {

@@ -22,6 +22,7 @@
 #include "server/govern/admission.hpp"
 #include "server/poll/bottom_half.hpp"
 #include "server/pool/fault_desk.hpp"
+#include "server/pool/request_queue.hpp"
 #include "server/pool/roles.hpp"
 #include "server/pool/service_threads.hpp"
 #include "server/pool/system_calls.hpp"
@@ -39,6 +40,7 @@ class RoleService {
     Admission& admission;
     SystemCalls& system_calls;
     ServiceThreads& threads;
+    RequestPlaces& places;
     ThreadPool& pool;
     FaultDesk& faults;
     WaitingCalls& waiting;
@@ -77,7 +79,8 @@ class RoleService {
   // Parks the faults of the batch that are not admitted.
   void park_faults(ServiceThread& self, Role& role);
   bool admits(ServiceThread& self, const services::Request& request);
-  // Returns false if there is no memory to park it.
+  // Parks the request, or drops it if another one of its slot is parked. Returns false if there is
+  // no memory to park it.
   bool park(const ServiceThread& self, Role& role, const Pending& call);
 
   static constexpr std::uint32_t settle_us = 1'000;

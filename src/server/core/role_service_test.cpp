@@ -5,6 +5,8 @@
 #include "server/core/role_service.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -89,6 +91,38 @@ TEST_F(RoleServiceTest, a_holder_that_lost_the_role_in_a_call_leaves_the_rest_to
   EXPECT_EQ(answer(1, 0), 7);
   EXPECT_EQ(state(1, 1), SlotState::processing);
   EXPECT_EQ(role.word.view().holder, taker.index);
+}
+
+// drain() waits until as many requests are answered or dropped as were accepted.
+TEST_F(RoleServiceTest, a_parked_request_that_is_published_again_is_dropped_and_ends_no_drain) {
+  ServerConfig config;
+  config.cap_permille = 1;
+  config.tenants = "1:weight=1";  // The requests are those of all other tenants.
+  ASSERT_TRUE(parts->admission.configure(config).ok());
+  Role& role = hold_role();
+  const int file = ::memfd_create("k2k-test", MFD_CLOEXEC);
+  const std::vector<char> pages(std::size_t{16} << 20);  // Some milliseconds: a debt.
+  publish(1, 0, __NR_pwrite64, file, pages.data(), pages.size(), 0);
+  publish_write(1, 1, "a");
+  publish_write(1, 2, "b");
+  role.bundle = {{1, 0b111}};
+  ASSERT_TRUE(parts->service.serve(self, role));
+  ASSERT_EQ(role.parked.count(), 2u);
+  EXPECT_FALSE(parts->threads.at_rest(parts->places.dropped()).has_value());
+  // A device that forges the state of its slot.
+  protocol::store_release(&parts->backend.plain.view().slot(1, 2).control,
+                          protocol::pack(protocol::Control{
+                              SlotState::ready, protocol::TransportError::none, __NR_write}));
+  role.bundle = {{1, 0b100}};
+  ASSERT_TRUE(parts->service.serve(self, role));
+  EXPECT_EQ(role.parked.count(), 2u);
+  EXPECT_EQ(parts->places.dropped(), 1u);
+  EXPECT_FALSE(parts->threads.at_rest(parts->places.dropped()).has_value()) << "two are parked";
+  ASSERT_TRUE(parts->admission.configure({}).ok());
+  while (role.parked.count() != 0) ASSERT_TRUE(parts->service.serve_parked(self, role));
+  EXPECT_EQ(piped(), "ab") << "the slot gets the answer of its first request";
+  EXPECT_TRUE(parts->threads.at_rest(parts->places.dropped()).has_value());
+  ::close(file);
 }
 
 TEST_F(RoleServiceTest, units_serve_a_role_that_was_given_to_them) {

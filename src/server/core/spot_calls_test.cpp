@@ -93,6 +93,7 @@ class SpotCallsTest : public CoreTest {
                                             .admission = parts->admission,
                                             .system_calls = parts->system_calls,
                                             .threads = parts->threads,
+                                            .places = parts->places,
                                             .pool = parts->pool,
                                             .faults = parts->faults,
                                             .waiting = parts->waiting};

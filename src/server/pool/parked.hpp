@@ -2,7 +2,7 @@
 // Requests that a role's holder has accepted and may not serve yet, because the budget of their
 // tenant is exhausted. One queue per budget, in the order of acceptance; the holder asks again at
 // the time that the budget gives. There are never more requests than slots: a second request of a
-// slot is dropped.
+// slot is dropped, and the slot gets the answer of the first.
 //
 // Threading: the role's holder only.
 
@@ -27,22 +27,27 @@ class ParkedRequests {
     std::uint64_t due = never;  // cycles(); `never` if no request waits.
   };
 
-  // `due`: the time to ask its budget again. Returns false if there is no memory for it.
-  bool add(const Pending& call, std::size_t budget, std::uint64_t due) {
+  enum class Added : std::uint8_t {
+    parked,
+    dropped,    // A request of its slot is parked already. Nobody answers this one.
+    no_memory,  // No effect.
+  };
+  // `due`: the time to ask its budget again.
+  [[nodiscard]] Added add(const Pending& call, std::size_t budget, std::uint64_t due) {
     bool alone = false;
     try {
       if (queues_.size() <= budget) queues_.resize(budget + 1);
       alone = slots_.add(call.request);
-      if (!alone) return true;
+      if (!alone) return Added::dropped;
       queues_[budget].calls.push_back(call);
     } catch (const std::bad_alloc&) {
       if (alone) slots_.remove(call.request);
-      return false;
+      return Added::no_memory;
     }
     queues_[budget].due = due;
     due_ = std::min(due_, due);
     ++count_;
-    return true;
+    return Added::parked;
   }
 
   [[nodiscard]] std::size_t count() const { return count_; }

@@ -104,7 +104,7 @@ TEST_F(RolesTest, share_the_rings_and_give_back_parked_requests) {
   EXPECT_EQ(roles.at(1).top_half.rings().size(), 1u);
   Pending call;
   call.request.lane = 9;
-  ASSERT_TRUE(roles.at(1).parked.add(call, 0, 0));
+  ASSERT_EQ(roles.at(1).parked.add(call, 0, 0), ParkedRequests::Added::parked);
   const std::vector<Pending> parked = roles.assign(config_of(1));
   ASSERT_EQ(parked.size(), 1u);
   EXPECT_EQ(parked[0].request.lane, 9);
