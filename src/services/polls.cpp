@@ -1,16 +1,18 @@
 #include "services/polls.hpp"
 
-#include <fcntl.h>
-#include <poll.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
 #include <ctime>
 
 #include "base/clock.hpp"
+#include "base/own_descriptors.hpp"
 #include "calls/pieces.hpp"
 #include "services/opens/copy_in.hpp"
 #include "services/raw.hpp"
@@ -42,7 +44,7 @@ Patience patience_of(const timespec& time) {
   return {Patience::Kind::until, *end};
 }
 
-// A timespec at `address`, or a timeval. A timeval with too many microseconds is Linux' to judge.
+// A timespec at `address`, or a timeval, whose microseconds Linux divides.
 Patience patience_at(std::uint64_t address, bool in_microseconds) {
   if (address == 0) return {};
   timespec time{};
@@ -50,13 +52,40 @@ Patience patience_at(std::uint64_t address, bool in_microseconds) {
   if (error == EFAULT) return {.kind = Patience::Kind::refused, .error = -EFAULT};
   if (error != 0) return {Patience::Kind::unknown};
   if (in_microseconds) {
-    if (time.tv_nsec < 0 || time.tv_nsec >= 1'000'000) return {Patience::Kind::unknown};
-    time.tv_nsec *= 1'000;
+    const std::int64_t microseconds = time.tv_nsec;
+    if (__builtin_add_overflow(time.tv_sec, microseconds / 1'000'000, &time.tv_sec)) {
+      time.tv_sec = -1;
+    }
+    time.tv_nsec = microseconds % 1'000'000 * 1'000;
   }
   return patience_of(time);
 }
 
-// The wait for one descriptor, once a look has found nothing.
+// The address at which Linux leaves the rest of the time, or 0.
+std::uint64_t place_of_rest(const Request& request) {
+  switch (request.number) {
+    case SYS_ppoll:
+      return request.arguments[2];
+    case SYS_select:
+    case SYS_pselect6:
+      return request.arguments[4];
+    default:
+      return 0;
+  }
+}
+
+// As Linux: with every answer, an error too, but not for a time of 0; memory that cannot be written
+// is no error.
+void write_rest(const Request& request, Instant end) {
+  const std::uint64_t place = place_of_rest(request);
+  if (place == 0 || end == Instant{}) return;
+  const std::int64_t rest = std::max((end - now()).count(), std::int64_t{0});
+  const std::int64_t unit = request.number == SYS_select ? 1'000 : 1;
+  const std::array<std::int64_t, 2> time = {rest / 1'000'000'000, rest % 1'000'000'000 / unit};
+  static_cast<void>(copy_out(place, time.data(), sizeof(time)));
+}
+
+// The wait, once a look has found nothing.
 Answer wait_of(Readiness readiness, const Patience& patience) {
   if (patience.kind == Patience::Kind::until) readiness.moment = patience.end;
   return {.would_wait = true, .readiness = readiness};
@@ -64,20 +93,17 @@ Answer wait_of(Readiness readiness, const Patience& patience) {
 
 // -- poll and epoll_wait --------------------------------------------------------------------------
 
-Readiness descriptor_of_list(const Request& request) {
-  pollfd watched{-1, 0, 0};
-  if (request.arguments[1] != 0)
-    static_cast<void>(copy_in(request.arguments[0], &watched, sizeof(watched)));
-  return {.descriptor = watched.fd, .events = watched.events};
+// Linux takes an unsigned int.
+std::size_t length_of_list(const Request& request) {
+  return static_cast<std::uint32_t>(request.arguments[1]);
 }
 
-Answer try_list(const Request& request, const Patience& patience, bool writes_rest) {
+Answer try_list(const Request& request, const Patience& patience) {
   const auto& word = request.arguments;
   const std::int64_t count = raw(SYS_poll, word[0], word[1], 0);
   if (count != 0 || patience.kind == Patience::Kind::none) return {.value = count};
-  const bool timed = patience.kind == Patience::Kind::until;
-  if (word[1] > 1 || (timed && writes_rest)) return by_thread_alone;
-  return wait_of(descriptor_of_list(request), patience);
+  if (length_of_list(request) > PollList::descriptors_max) return by_thread_alone;
+  return wait_of({.several = true}, patience);
 }
 
 Answer try_events(const Request& request, const Patience& patience) {
@@ -87,67 +113,109 @@ Answer try_events(const Request& request, const Patience& patience) {
   return wait_of({.descriptor = static_cast<int>(word[0]), .events = POLLIN}, patience);
 }
 
+// Writes only the reports: the caller may change the rest of its list meanwhile.
+int write_reports(std::uint64_t address, const std::vector<pollfd>& list) {
+  constexpr std::size_t most = 64;
+  std::array<short, most> reports;
+  std::array<iovec, most> there;
+  for (std::size_t from = 0; from < list.size(); from += most) {
+    const std::size_t count = std::min(most, list.size() - from);
+    for (std::size_t index = 0; index < count; ++index) {
+      reports[index] = list[from + index].revents;
+      const std::uint64_t place = address + (from + index) * sizeof(pollfd);
+      there[index] = {reinterpret_cast<void*>(place + offsetof(pollfd, revents)), sizeof(short)};
+    }
+    const iovec here{reports.data(), count * sizeof(short)};
+    const ssize_t written = ::process_vm_writev(::getpid(), &here, 1, there.data(), count, 0);
+    if (written != static_cast<ssize_t>(here.iov_len)) return written < 0 ? errno : EFAULT;
+  }
+  return 0;
+}
+
 // -- select ---------------------------------------------------------------------------------------
 
 constexpr std::size_t set_count = 3;  // Readable, writable, exceptional.
-constexpr std::size_t descriptors_max = 8'192;
-constexpr std::array<short, set_count> events_of_set = {POLLIN, POLLOUT, POLLPRI};
 
-using Set = std::array<std::uint64_t, descriptors_max / 64>;
+using Set = std::array<std::uint64_t, PollList::descriptors_max / 64>;
+using Sets = std::array<Set, set_count>;
 
-// The one descriptor in all sets. -1: none, or several.
-Readiness one_of(const std::array<Set, set_count>& asked, std::size_t words) {
-  Readiness one;
+// The events that a set asks for, one that no other set asks for, and the reports that make its
+// bit ready (POLLIN_SET and its neighbours in Linux' fs/select.c).
+struct Events {
+  short asked;
+  short mark;
+  short ready;
+};
+constexpr std::array<Events, set_count> events_of_set = {{
+    {POLLIN | POLLRDNORM | POLLRDBAND, POLLIN,
+     POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR | POLLNVAL},
+    {POLLOUT | POLLWRNORM | POLLWRBAND, POLLOUT,
+     POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR | POLLNVAL},
+    {POLLPRI, POLLPRI, POLLPRI | POLLNVAL},
+}};
+
+std::size_t words_of(const Request& request) {
+  return (static_cast<std::size_t>(request.arguments[0]) + 63) / 64;
+}
+
+// Expects at most PollList::descriptors_max descriptors. Returns 0 or an error.
+int copy_sets(const Request& request, Sets& sets) {
+  const auto count = static_cast<std::size_t>(request.arguments[0]);
+  const std::size_t words = words_of(request);
   for (std::size_t set = 0; set < set_count; ++set) {
-    for (std::size_t word = 0; word < words; ++word) {
-      const std::uint64_t bits = asked[set][word];
-      if (bits == 0) continue;
-      const int descriptor = static_cast<int>(word * 64) + std::countr_zero(bits);
-      const bool several = !std::has_single_bit(bits);
-      if (several || (one.descriptor >= 0 && one.descriptor != descriptor)) return {};
-      one.descriptor = descriptor;
-      one.events = static_cast<short>(one.events | events_of_set[set]);
+    std::fill_n(sets[set].begin(), words, 0);
+    const std::uint64_t address = request.arguments[set + 1];
+    const int error = address == 0 ? 0 : copy_in(address, sets[set].data(), words * 8);
+    if (error != 0) return error;
+    // Bits behind the last descriptor are not looked at.
+    if (count % 64 != 0) sets[set][words - 1] &= ~std::uint64_t{0} >> (64 - count % 64);
+  }
+  return 0;
+}
+
+int write_sets(const Request& request, const Sets& sets) {
+  for (std::size_t set = 0; set < set_count; ++set) {
+    const std::uint64_t address = request.arguments[set + 1];
+    const int error = address == 0 ? 0 : copy_out(address, sets[set].data(), words_of(request) * 8);
+    if (error != 0) return error;
+  }
+  return 0;
+}
+
+// Bits of each set: their number.
+std::int64_t ready_sets(const std::vector<pollfd>& list, Sets& sets, std::size_t words) {
+  for (Set& set : sets) std::fill_n(set.begin(), words, 0);
+  std::int64_t found = 0;
+  for (const pollfd& each : list) {
+    for (std::size_t set = 0; set < set_count; ++set) {
+      const Events& events = events_of_set[set];
+      if ((each.events & events.mark) == 0 || (each.revents & events.ready) == 0) continue;
+      sets[set][static_cast<std::size_t>(each.fd) / 64] |= std::uint64_t{1} << (each.fd % 64);
+      ++found;
     }
   }
-  return one;
+  return found;
 }
 
 Answer try_sets(const Request& request, const Patience& patience) {
   const auto& word = request.arguments;
   const auto count = static_cast<int>(word[0]);
   if (count < 0) return {.value = -EINVAL};
-  if (static_cast<std::size_t>(count) > descriptors_max) return by_thread_alone;
-  const std::size_t words = (static_cast<std::size_t>(count) + 63) / 64;
-  std::array<Set, set_count> asked;
-  for (std::size_t set = 0; set < set_count; ++set) {
-    const std::uint64_t address = word[set + 1];
-    asked[set].fill(0);
-    const int error = address == 0 ? 0 : copy_in(address, asked[set].data(), words * 8);
-    if (error == EFAULT) return {.value = -EFAULT};
-    if (error != 0) return by_thread_alone;
-  }
-  // Bits behind the last descriptor are not looked at.
-  if (count % 64 != 0) {
-    const std::uint64_t looked_at = ~std::uint64_t{0} >> (64 - count % 64);
-    for (Set& set : asked) set[words - 1] &= looked_at;
-  }
-  std::array<Set, set_count> ready = asked;
+  if (static_cast<std::size_t>(count) > PollList::descriptors_max) return by_thread_alone;
+  Sets ready;
+  Request adjusted = request;
+  adjusted.arguments[0] = static_cast<std::uint64_t>(count);
+  const int error = copy_sets(adjusted, ready);
+  if (error == EFAULT) return {.value = -EFAULT};
+  if (error != 0) return by_thread_alone;
   timeval at_once{};
   const auto place = [&](std::size_t set) { return word[set + 1] == 0 ? nullptr : &ready[set]; };
   const std::int64_t found = raw(SYS_select, count, place(0), place(1), place(2), &at_once);
   if (found < 0) return {.value = found};
   if (found == 0 && patience.kind != Patience::Kind::none) {
-    const Readiness one = one_of(asked, words);
-    const bool open = one.descriptor >= 0 && ::fcntl(one.descriptor, F_GETFD) >= 0;
-    if (patience.kind == Patience::Kind::until || !open) return by_thread_alone;
-    return wait_of(one, patience);
+    return wait_of({.several = true}, patience);
   }
-  for (std::size_t set = 0; set < set_count; ++set) {
-    if (word[set + 1] != 0 && copy_out(word[set + 1], ready[set].data(), words * 8) != 0) {
-      return {.value = -EFAULT};
-    }
-  }
-  return {.value = found};
+  return {.value = write_sets(adjusted, ready) != 0 ? -EFAULT : found};
 }
 
 // pselect6's last argument leads to the mask.
@@ -194,6 +262,23 @@ std::optional<Patience> patience_of_call(const Request& request) {
   }
 }
 
+Answer try_at_once(const Request& request, const Patience& patience) {
+  switch (request.number) {
+    case SYS_poll:
+    case SYS_ppoll:
+      return try_list(request, patience);
+    case SYS_select:
+    case SYS_pselect6:
+      return try_sets(request, patience);
+    default:
+      return try_events(request, patience);
+  }
+}
+
+bool has_sets(const Request& request) {
+  return request.number == SYS_select || request.number == SYS_pselect6;
+}
+
 }  // namespace
 
 std::optional<Answer> try_polls(const Request& request) {
@@ -201,16 +286,98 @@ std::optional<Answer> try_polls(const Request& request) {
   if (!patience) return {};
   if (patience->kind == Patience::Kind::unknown || needs_thread(request)) return by_thread_alone;
   if (patience->kind == Patience::Kind::refused) return Answer{.value = patience->error};
-  switch (request.number) {
-    case SYS_poll:
-    case SYS_ppoll:
-      return try_list(request, *patience, request.number == SYS_ppoll);
-    case SYS_select:
-    case SYS_pselect6:
-      return try_sets(request, *patience);
-    default:
-      return try_events(request, *patience);
-  }
+  const Answer answer = try_at_once(request, *patience);
+  if (!answer.would_wait) write_rest(request, patience->end);
+  return answer;
 }
+
+// -- a call that waits ----------------------------------------------------------------------------
+
+std::optional<PollList> PollList::of(const Request& request) {
+  PollList list(request);
+  if (has_sets(request) ? list.take_sets() : list.take_list()) return list;
+  return {};
+}
+
+bool PollList::take_list() {
+  const std::size_t count = length_of_list(request_);
+  if (count > descriptors_max) return false;
+  list_.resize(count);
+  const std::size_t bytes = count * sizeof(pollfd);
+  return count == 0 || copy_in(request_.arguments[0], list_.data(), bytes) == 0;
+}
+
+bool PollList::take_sets() {
+  const auto count = static_cast<std::uint32_t>(request_.arguments[0]);
+  if (count > descriptors_max) return false;
+  request_.arguments[0] = count;
+  Sets asked;
+  if (copy_sets(request_, asked) != 0) return false;
+  for (std::size_t word = 0; word < words_of(request_); ++word) {
+    for (std::uint64_t bits = asked[0][word] | asked[1][word] | asked[2][word]; bits != 0;
+         bits &= bits - 1) {
+      const int bit = std::countr_zero(bits);
+      pollfd each{static_cast<int>(word * 64) + bit, 0, 0};
+      for (std::size_t set = 0; set < set_count; ++set) {
+        if ((asked[set][word] >> bit & 1) == 0) continue;
+        each.events = static_cast<short>(each.events | events_of_set[set].asked);
+      }
+      list_.push_back(each);
+    }
+  }
+  return true;
+}
+
+std::vector<PollList::Watched> PollList::watched() const {
+  std::vector<Watched> watched;
+  watched.reserve(list_.size());
+  for (const pollfd& each : list_) {
+    if (each.fd < 0 || is_own(each.fd)) continue;
+    watched.push_back({each.fd, static_cast<std::uint16_t>(each.events)});
+  }
+  std::ranges::sort(watched, {}, &Watched::descriptor);
+  std::size_t kept = 0;
+  for (const Watched& each : watched) {
+    if (kept != 0 && watched[kept - 1].descriptor == each.descriptor) {
+      watched[kept - 1].events |= each.events;
+    } else {
+      watched[kept++] = each;
+    }
+  }
+  watched.resize(kept);
+  return watched;
+}
+
+std::int64_t PollList::poll() { return raw(SYS_poll, list_.data(), list_.size(), 0); }
+
+std::int64_t PollList::answer(std::int64_t found, Instant end) const {
+  int error = 0;
+  if (found >= 0 && has_sets(request_)) {
+    Sets ready;
+    found = ready_sets(list_, ready, words_of(request_));
+    error = write_sets(request_, ready);
+  } else if (found >= 0) {
+    error = write_reports(request_.arguments[0], list_);
+  }
+  write_rest(request_, end);
+  return error != 0 ? -EFAULT : found;
+}
+
+std::optional<std::int64_t> PollList::look(Instant end) {
+  const std::int64_t found = poll();
+  if (found == 0) return {};
+  if (found > 0 && has_sets(request_)) {
+    // A report that no set asks for, as of a connection that ended in the set of the writable ones.
+    const auto is_ready = [](const pollfd& each) {
+      return std::ranges::any_of(events_of_set, [&](const Events& events) {
+        return (each.events & events.mark) != 0 && (each.revents & events.ready) != 0;
+      });
+    };
+    if (std::ranges::none_of(list_, is_ready)) return {};
+  }
+  return answer(found, end);
+}
+
+std::int64_t PollList::look_at_last(Instant end) { return answer(poll(), end); }
 
 }  // namespace k2k::services

@@ -1,13 +1,22 @@
 #pragma once
-// Waits for descriptors: poll, ppoll, epoll_wait and kin, select, pselect6. Each is first made with
-// a timeout of 0, select with copies of its sets, because Linux clears them. What is ready, or need
-// not wait, is answered so. The server waits for one descriptor (poll, epoll_wait, epoll_pwait,
-// epoll_pwait2; select and kin without a timeout, of which Linux would write the rest back); all
-// else keeps a thread, and so does a call with a mask of signals.
+// Waits for descriptors: poll, ppoll, epoll_wait and kin, select, pselect6.
 //
-// Threading: reentrant.
+//   try_polls()  makes the call with a timeout of 0, select with copies of its sets, because Linux
+//                clears them. Answers if a descriptor is ready, or if the call need not wait.
+//   PollList     the descriptors of a call that waits: copied once, looked at again by one poll(2)
+//
+// epoll_wait and kin wait for the descriptor of their set (Readiness::descriptor), all others for
+// those that their arguments name (Readiness::several). A call with a mask of signals keeps a
+// thread, and so does a call with more than PollList::descriptors_max descriptors.
+//
+// Threading: reentrant; a PollList has one owner.
 
+#include <poll.h>
+
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "services/services.hpp"
 
@@ -15,5 +24,43 @@ namespace k2k::services {
 
 // Nothing: another call.
 std::optional<Answer> try_polls(const Request& request);
+
+class PollList {
+ public:
+  static constexpr std::size_t descriptors_max = 8'192;
+
+  struct Watched {
+    int descriptor = -1;
+    std::uint16_t events = 0;  // poll(2)'s, which are epoll(7)'s.
+  };
+
+  PollList() = default;
+  // Copies what a call of poll, ppoll, select or pselect6 names. Nothing: the memory cannot be
+  // read. Throws std::bad_alloc.
+  static std::optional<PollList> of(const Request& request);
+
+  // Each descriptor once, in ascending order. K2K's own and negative numbers are left out: no event
+  // of theirs ends the wait. Throws std::bad_alloc.
+  [[nodiscard]] std::vector<Watched> watched() const;
+
+  // Looks at all descriptors, as Linux does when it is woken: by their numbers, so a number that
+  // was closed meanwhile reports POLLNVAL (poll) or counts as ready (select, since Linux 5.17).
+  // Returns the answer of the call once its results are in the caller's memory. Nothing: no
+  // descriptor is ready. `end`: of the call's time; {}: never.
+  std::optional<std::int64_t> look(Instant end);
+  // Likewise, when the time has passed: 0 if no descriptor is ready.
+  std::int64_t look_at_last(Instant end);
+
+ private:
+  explicit PollList(const Request& request) : request_(request) {}
+  bool take_list();
+  bool take_sets();
+  // Returns the number of ready descriptors, of select of ready bits; or a negative errno.
+  std::int64_t poll();
+  std::int64_t answer(std::int64_t found, Instant end) const;
+
+  Request request_;
+  std::vector<pollfd> list_;
+};
 
 }  // namespace k2k::services

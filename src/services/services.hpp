@@ -31,6 +31,9 @@ namespace k2k::services {
 struct Readiness {
   int descriptor = -1;
   short events = 0;
+  // The call waits for any of the descriptors that its arguments name (polls.hpp), which may be
+  // none, until `moment` if there is one.
+  bool several = false;
   // Not 0: nothing reports when the call can go on (a listener of AF_UNIX without room). Calls with
   // the same number wait for the same thing, and are tried again in turn.
   std::uint64_t queue = 0;
@@ -39,7 +42,7 @@ struct Readiness {
 
   [[nodiscard]] bool has_moment() const { return moment != Instant{}; }
   [[nodiscard]] bool exists() const {
-    return descriptor >= 0 || queue != 0 || futex || has_moment();
+    return descriptor >= 0 || several || queue != 0 || futex || has_moment();
   }
 };
 

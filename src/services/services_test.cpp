@@ -414,8 +414,7 @@ TEST_F(ServicesTest, a_poll_of_one_descriptor_tells_it_and_the_end) {
   const Instant begin = now();
   Answer answer = execute_without_waiting(make(__NR_poll, &watched, 1, 5'000), progress, files);
   ASSERT_TRUE(answer.would_wait);
-  EXPECT_EQ(answer.readiness.descriptor, pipe[0]);
-  EXPECT_EQ(answer.readiness.events, POLLIN);
+  EXPECT_TRUE(answer.readiness.several);
   EXPECT_GE(answer.readiness.moment, begin + std::chrono::seconds(5));
   answer = execute_without_waiting(make(__NR_poll, &watched, 1, -1), progress, files);
   EXPECT_TRUE(answer.would_wait);
@@ -466,19 +465,19 @@ TEST_F(ServicesTest, a_call_that_waits_is_no_transfer_because_of_its_family) {
   ::close(other);
 }
 
-TEST_F(ServicesTest, a_poll_of_nothing_is_a_sleep_and_of_two_takes_a_thread) {
+TEST_F(ServicesTest, a_poll_of_nothing_or_of_two_takes_no_thread) {
   Progress progress;
   Answer answer = execute_without_waiting(make(__NR_poll, 0, 0, 5'000), progress, files);
   EXPECT_TRUE(answer.would_wait);
-  EXPECT_LT(answer.readiness.descriptor, 0);
+  EXPECT_TRUE(answer.readiness.several);
   EXPECT_TRUE(answer.readiness.has_moment());
   answer = execute_without_waiting(make(__NR_poll, 0, 0, -1), progress, files);
   EXPECT_TRUE(answer.would_wait);
-  EXPECT_FALSE(answer.readiness.exists());
+  EXPECT_TRUE(answer.readiness.exists()) << "it waits until its launch ends";
   pollfd watched[2] = {{pipe[0], POLLIN, 0}, {stream[0], POLLIN, 0}};
   answer = execute_without_waiting(make(__NR_poll, watched, 2, 5'000), progress, files);
   EXPECT_TRUE(answer.would_wait);
-  EXPECT_FALSE(answer.readiness.exists());
+  EXPECT_TRUE(answer.readiness.several);
   EXPECT_EQ(at_once(make(__NR_poll, 8, 1, 5'000)), -EFAULT);
 }
 

@@ -20,6 +20,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/descriptor.hpp"
+#include "services/polls.hpp"
 #include "services/services_fixture.hpp"
 
 namespace k2k::services {
@@ -221,12 +223,15 @@ struct Sets {
   fd_set writable;
 };
 
-TEST_F(VectorsTest, a_select_waits_for_its_one_descriptor_and_leaves_its_sets_until_then) {
+TEST_F(VectorsTest, a_select_waits_for_its_descriptors_and_leaves_its_sets_until_then) {
   Sets asked(pipe[0]);
   const Request request = make(__NR_select, pipe[0] + 1, &asked.readable, &asked.writable, 0, 0);
-  const Readiness readiness = wait_of(request);
-  EXPECT_EQ(readiness.descriptor, pipe[0]);
-  EXPECT_EQ(readiness.events, POLLIN);
+  EXPECT_TRUE(wait_of(request).several);
+  const auto list = PollList::of(request);
+  ASSERT_TRUE(list.has_value());
+  ASSERT_EQ(list->watched().size(), 1u);
+  EXPECT_EQ(list->watched()[0].descriptor, pipe[0]);
+  EXPECT_EQ(list->watched()[0].events, POLLIN | POLLRDNORM | POLLRDBAND);
   EXPECT_TRUE(FD_ISSET(pipe[0], &asked.readable));
   ASSERT_EQ(::write(pipe[1], "x", 1), 1);
   EXPECT_EQ(at_once(request), 1);
@@ -262,29 +267,53 @@ TEST_F(VectorsTest, wrong_sets_are_refused_as_linux_refuses_them) {
   EXPECT_EQ(at_once(make(__NR_select, 1, 0, 0, 0, 8)), -EFAULT);
 }
 
-TEST_F(VectorsTest, waits_that_linux_would_write_about_keep_a_thread) {
+TEST_F(VectorsTest, waits_for_several_descriptors_need_no_thread) {
   Sets asked(pipe[0]);
   FD_SET(stream[0], &asked.readable);
   const int count = std::max(pipe[0], stream[0]) + 1;
-  EXPECT_FALSE(wait_of(make(__NR_select, count, &asked.readable, 0, 0, 0)).exists()) << "several";
-  Sets one(pipe[0]);
-  const timeval soon{1, 0};
-  EXPECT_FALSE(wait_of(make(__NR_select, pipe[0] + 1, &one.readable, 0, 0, &soon)).exists());
+  EXPECT_TRUE(wait_of(make(__NR_select, count, &asked.readable, 0, 0, 0)).several);
+  timeval soon{1, 0};
+  EXPECT_TRUE(wait_of(make(__NR_select, count, &asked.readable, 0, 0, &soon)).has_moment());
   pollfd list[2] = {{pipe[0], POLLIN, 0}, {stream[0], POLLIN, 0}};
-  EXPECT_FALSE(wait_of(make(__NR_poll, list, 2, -1)).exists());
-  const timespec later{1, 0};
-  EXPECT_FALSE(wait_of(make(__NR_ppoll, list, 1, &later, 0, 8)).exists());
+  EXPECT_TRUE(wait_of(make(__NR_poll, list, 2, -1)).several);
+  timespec later{1, 0};
+  EXPECT_TRUE(wait_of(make(__NR_ppoll, list, 2, &later, 0, 8)).has_moment());
+}
+
+TEST_F(VectorsTest, waits_with_a_mask_or_for_very_many_descriptors_keep_a_thread) {
   std::uint64_t mask = 0;
-  EXPECT_FALSE(wait_of(make(__NR_ppoll, list, 1, 0, &mask, 8)).exists());
+  pollfd one{pipe[0], POLLIN, 0};
+  EXPECT_FALSE(wait_of(make(__NR_ppoll, &one, 1, 0, &mask, 8)).exists());
+  std::vector<pollfd> many(PollList::descriptors_max + 1, one);
+  EXPECT_FALSE(wait_of(make(__NR_poll, many.data(), many.size(), -1)).exists());
+  EXPECT_FALSE(PollList::of(make(__NR_poll, many.data(), many.size(), -1)).has_value());
+  std::vector<std::uint64_t> set(PollList::descriptors_max / 64 + 1);
+  const std::size_t bits = 64 * set.size();
+  EXPECT_FALSE(wait_of(make(__NR_select, bits, set.data(), 0, 0, 0)).exists());
+  EXPECT_FALSE(PollList::of(make(__NR_select, bits, set.data(), 0, 0, 0)).has_value());
+}
+
+TEST_F(VectorsTest, a_list_watches_each_descriptor_once_and_none_of_k2ks_own) {
+  const Descriptor own(::dup(pipe[0]));
+  pollfd list[5] = {{stream[0], POLLOUT, 0},
+                    {-1, POLLIN, 0},
+                    {pipe[0], POLLIN, 0},
+                    {own.number(), POLLIN, 0},
+                    {stream[0], POLLIN, 0}};
+  const auto watched = PollList::of(make(__NR_poll, list, 5, -1))->watched();
+  ASSERT_EQ(watched.size(), 2u);
+  const bool pipe_first = pipe[0] < stream[0];
+  EXPECT_EQ(watched[pipe_first ? 0 : 1].descriptor, pipe[0]);
+  EXPECT_EQ(watched[pipe_first ? 1 : 0].events, POLLIN | POLLOUT);
 }
 
 TEST_F(VectorsTest, lists_of_which_a_descriptor_is_ready_are_answered) {
   pollfd list[2] = {{pipe[0], POLLIN, 0}, {pipe[1], POLLOUT, 0}};
-  const timespec later{1, 0};
+  timespec later{1, 0};
   EXPECT_EQ(at_once(make(__NR_poll, list, 2, -1)), 1);
   EXPECT_EQ(at_once(make(__NR_ppoll, list, 2, &later, 0, 8)), 1);
   EXPECT_EQ(list[1].revents, POLLOUT);
-  EXPECT_EQ(wait_of(make(__NR_ppoll, list, 1, 0, 0, 8)).descriptor, pipe[0]);
+  EXPECT_TRUE(wait_of(make(__NR_ppoll, list, 1, 0, 0, 8)).several);
   const timespec wrong{0, -1};
   EXPECT_EQ(at_once(make(__NR_ppoll, list, 2, &wrong, 0, 8)), -EINVAL);
   EXPECT_EQ(at_once(make(__NR_ppoll, list, 2, 8, 0, 8)), -EFAULT);

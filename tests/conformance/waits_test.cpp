@@ -13,14 +13,12 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "tests/conformance/device_under_test.hpp"
+#include "tests/conformance/waits_fixture.hpp"
 
 namespace k2k::conformance::waits_test {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr std::uint32_t thousand = 1'000;
 
 // A listener whose backlog has no room.
 struct FullListener {
@@ -53,29 +51,8 @@ struct FullListener {
   socklen_t bytes = sizeof(name);
 };
 
-class Waits : public DeviceUnderTest {
+class Waits : public ThousandWaits {
  protected:
-  Runtime start_for_thousand() {
-    return start([](RuntimeConfig& config) {
-      config.device.arena_blocks = thousand;  // A detached call keeps its copy until it ends.
-      config.server.threads_max = 16;
-      config.server.shutdown_ms = 100;
-      config.device.compute_units = 1;
-      config.device.resident_waves = 64;
-      config.device.resident_groups = 8;
-    });
-  }
-  static void wait_until_in_flight(const Runtime& runtime, std::uint32_t requests) {
-    const Instant patience = now() + 5s;
-    while (runtime.stats().in_flight < requests && now() < patience) {
-      std::this_thread::sleep_for(1ms);
-    }
-  }
-  // Behind a stage, the watcher adds workers while a thousand first attempts are queued: up to
-  // threads_max, beside the threads that wait.
-  void expect_threads_below(const Runtime& runtime, std::uint64_t most) const {
-    EXPECT_LT(runtime.stats().threads, GetParam().staged ? 16u + 16u : most);
-  }
   // A thousand connects to a listener that has room once all of them wait.
   void connect_thousand(int domain) {
     Runtime runtime = start_for_thousand();

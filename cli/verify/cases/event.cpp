@@ -8,6 +8,8 @@
 
 #include <csignal>
 #include <ctime>
+#include <initializer_list>
+#include <utility>
 
 #include "cli/verify/case.hpp"
 #include "cli/verify/cases/ignored.hpp"
@@ -26,6 +28,23 @@ Argument watched(short events) {
   return argument;
 }
 
+// Several, each with its events.
+Argument watched(std::initializer_list<std::pair<Object, short>> all) {
+  Argument list = bytes("");
+  for (const auto& [descriptor, events] : all) {
+    list.parts.push_back({list.bytes.size(), object(descriptor)});
+    list.bytes += bytes_of(pollfd{0, events, 0});
+  }
+  return list;
+}
+// None of them ever is.
+Argument never_ready() {
+  return watched({{Object::timer, POLLIN},
+                  {Object::file, POLLPRI},
+                  {Object::timer, POLLIN | POLLPRI},
+                  {Object::empty_pipe, POLLIN}});
+}
+
 constexpr std::uint64_t standard_output = 1;  // A set with this descriptor.
 constexpr std::uint64_t outputs = std::uint64_t{1} << standard_output;
 
@@ -42,6 +61,16 @@ std::vector<Case> event_cases() {
       {SYS_poll, "a counter", {watched(POLLIN), number(1), number(0)}},
       {SYS_poll, "nothing", {null(), number(0), number(0)}},
       {SYS_poll, "what is no descriptor", {structure(pollfd{-5, POLLIN, 0}), number(1), number(0)}},
+      {SYS_poll,
+       "several, of which some are ready",
+       {watched({{Object::empty_pipe, POLLIN},
+                 {Object::event, POLLIN | POLLOUT},
+                 {Object::pipe_in, POLLIN | POLLRDNORM},
+                 {Object::event, POLLOUT},
+                 {Object::file, POLLIN | POLLOUT}}),
+        number(5), number(-1)}},
+      {SYS_poll, "several for a time", {never_ready(), number(4), number(3)}},
+      {SYS_poll, "nothing for a time", {null(), number(0), number(3)}},
       {SYS_epoll_create, "a set", {number(1)}, Answer::descriptor},
       {SYS_epoll_create, "of no size", {number(0)}},
       {SYS_epoll_wait, "a counter", {object(Object::epoll), space(24), number(2), number(0)}},
@@ -74,6 +103,12 @@ std::vector<Case> event_cases() {
        Answer::exact,
        {},
        false},  // Without a timeout it waits.
+      {SYS_ppoll,
+       "several for a time",  // Linux writes that none is left.
+       {never_ready(), number(4), structure(timespec{0, 3'000'000}), null(), number(0)},
+       Answer::exact,
+       {},
+       false},
       {SYS_ppoll,
        "with a mask",
        {watched(POLLOUT), number(1), structure(at_once), bytes(std::string(8, '\0')), number(8)},
@@ -114,6 +149,12 @@ std::vector<Case> event_cases() {
        Answer::exact,
        all_of(4, 16),
        false},  // Without a timeout it would wait.
+      {SYS_select,
+       "an error within its time",
+       {number(64), null(), structure(std::uint64_t{1} << 63), null(), structure(timeval{60, 0})},
+       Answer::exact,
+       all_of(4, 16),
+       false},
       {SYS_select, "of less than none", {number(-1), null(), structure(outputs), null(), null()}},
       {SYS_select,
        "with a wrong timeout",
