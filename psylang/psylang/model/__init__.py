@@ -30,6 +30,7 @@ from psylang.model.costs import DurationCost, ExponentialCost, FunctionCost, Lin
 from psylang.model.criteria import AtLeast, MaxVsAverage, MaxVsNext, Settled
 from psylang.model.decision import DDM, LCA
 from psylang.model.diffusion import Angle, Diffusion, WeibullCollapse
+from psylang.model.dynamics import DualAdaptive, FitzHughNagumo, LocusCoeruleus, Spiking
 from psylang.model.errors import ModelError
 from psylang.model.function import Function, function
 from psylang.model.functions import (
@@ -78,12 +79,14 @@ __all__ = [
     "DDMAnalytical",
     "Diffusion",
     "DriftDiffusion",
+    "DualAdaptive",
     "DurationCost",
     "Evenly",
     "EveryNCalls",
     "EveryNPasses",
     "Exponential",
     "ExponentialCost",
+    "FitzHughNagumo",
     "Function",
     "FunctionCost",
     "Gamma",
@@ -95,6 +98,7 @@ __all__ = [
     "Linear",
     "LinearCost",
     "Listed",
+    "LocusCoeruleus",
     "Logistic",
     "MaxVsAverage",
     "MaxVsNext",
@@ -113,6 +117,7 @@ __all__ = [
     "Settled",
     "SimpleIntegrator",
     "SoftMax",
+    "Spiking",
     "Tanh",
     "TimeInterval",
     "Transfer",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from psylang.model.compound import All
 from psylang.model.conditions import Always, Condition, EveryNCalls
@@ -14,7 +15,7 @@ from psylang.model.control import GridSearch
 from psylang.model.errors import ModelError, listed
 from psylang.model.mechanism import Mechanism
 from psylang.model.parameters import Array, Formula, Limits, Number, Parameter, number
-from psylang.model.rules import Relation
+from psylang.model.rules import Modulation, Relation
 from psylang.model.schedule import Schedule, consideration_sets, predecessors
 
 
@@ -23,6 +24,8 @@ class Projection:
     """From an output port to an input port: y[j] is the sum of x[i] * matrix[i][j].
 
     matrix: None passes the value on. feedback: it has no effect on the order of execution.
+    modulation: it acts on what modulated_port() names, in calls of the receiver; its value is one
+    number.
     """
 
     name: str
@@ -32,6 +35,15 @@ class Projection:
     receiver_port: str
     matrix: Number | None = number(None)
     feedback: bool = False
+    modulation: Modulation | None = None
+
+
+Target = Literal["parameter", "input", "output"]
+
+
+def modulated_port(target: Target, name: str) -> str:
+    """The receiver's port of a projection that modulates: of a parameter, or of a port."""
+    return f"{target}:{name}"
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from psylang.ir.graph import Numerics, Program
-from psylang.model.blueprint import Blueprint, External, Projection, Recorded
+from psylang.model.blueprint import (
+    Blueprint,
+    External,
+    Projection,
+    Recorded,
+    Target,
+    modulated_port,
+)
 from psylang.model.checks import fits, named, parameter_of, port_of, within
 from psylang.model.conditions import AllHaveRun, Condition
 from psylang.model.control import GridSearch
@@ -32,7 +39,7 @@ from psylang.model.parameters import (
     name_of,
     numbers_of,
 )
-from psylang.model.rules import Relation, Rules, relations_of
+from psylang.model.rules import Modulation, Relation, Rules, relations_of
 from psylang.model.schedule import Schedule
 
 M = TypeVar("M", bound=Mechanism)
@@ -188,6 +195,60 @@ class Model:
         self._number(made.name, made)
         self.projections[made.name] = made
         self.arriving.setdefault((end.name, taken), []).append(made.name)
+        return made
+
+    def modulate(
+        self,
+        sender: str | Mechanism,
+        target: str | Parameter,
+        *,
+        sender_port: str = "",
+        receiver: str | Mechanism = "",
+        kind: Target = "parameter",
+        modulation: Modulation = "multiplicative",
+        feedback: bool = False,
+    ) -> Projection:
+        """Lets a mechanism's output, one number, set a parameter of another one while that runs:
+        parameter * output, parameter + output, or the output itself. kind: input or output, for a
+        port of `receiver` that is gated; it takes the place of what arrives or leaves.
+
+        ModelError: unknown names, an output of several numbers, a parameter that no mechanism or
+        several components use, or one target twice.
+        """
+        start = self._known(sender)
+        given = port_of(start, start.ports(), sender_port)
+        if start.ports()[given].size != 1:
+            raise ModelError(f"`{start.name}.{given}` has several numbers; one modulates")
+        name = target if isinstance(target, str) else target.name
+        if kind == "parameter":
+            self.default(name)
+            users = [one for one, names in self.names.items() if name in names.values()]
+            if len(users) != 1 or users[0] not in self.mechanisms or name in self._formulas:
+                raise ModelError(
+                    f"`{name}` is modulated, and used by {listed(users)}; a "
+                    "modulated parameter is one of one mechanism"
+                )
+            end = self.mechanisms[users[0]]
+        else:
+            end = self._known(receiver)
+            name = port_of(end, end.arrivals() if kind == "input" else end.ports(), name)
+        if start is end:
+            raise ModelError(f"`{start.name}` modulates itself; another mechanism may")
+        place = (end.name, modulated_port(kind, name))
+        if self.arriving.get(place):
+            raise ModelError(f"{kind} `{name}` of `{end.name}` is modulated already")
+        made = Projection(
+            name=f"{start.name}_modulates_{end.name}_{len(self.projections)}",
+            sender=start.name,
+            sender_port=given,
+            receiver=end.name,
+            receiver_port=place[1],
+            feedback=feedback,
+            modulation=modulation,
+        )
+        self._number(made.name, made)
+        self.projections[made.name] = made
+        self.arriving[place] = [made.name]
         return made
 
     def input(

@@ -22,7 +22,7 @@ from psylang.model.costs import Cost, DurationCost
 from psylang.model.errors import ModelError
 from psylang.model.estimates import Reseeding
 from psylang.model.parameters import Parameter
-from psylang.model.rules import Modulation, Signal
+from psylang.model.rules import Modulation, Signal, changed
 
 LISTED_MAX = 64
 
@@ -153,17 +153,7 @@ class ControlSignal:
 
     def modulated(self, level: Value) -> Callable[[Builder, Value], Value]:
         """A function from a builder (a rehearsal has its own) and a parameter to its new value."""
-        match self.modulation:
-            case "multiplicative":
-                return lambda build, value: build.mul(value, level)
-            case "additive":
-                return lambda build, value: build.add(value, level)
-            case "override":
-                return lambda build, value: level
-        raise ModelError(
-            f"modulation of `{self.name}` is {self.modulation!r}; it must be multiplicative, "
-            "additive or override"
-        )
+        return lambda build, value: changed(build, self.name, self.modulation, value, level)
 
 
 @dataclass(frozen=True)

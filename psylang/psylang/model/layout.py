@@ -13,7 +13,7 @@ from psylang.ir.builder import Builder, ProgramBuilder
 from psylang.ir.graph import Numerics, Origin, Value
 from psylang.ir.interpret import interpret
 from psylang.ir.types import DType, Type
-from psylang.model.blueprint import External, Projection
+from psylang.model.blueprint import External, Projection, Target, modulated_port
 from psylang.model.cells import Key
 from psylang.model.context import Context, Scope, total
 from psylang.model.mechanism import Mechanism, Run
@@ -32,6 +32,29 @@ class Layout:
     varied: frozenset[str] = frozenset()
     controlled: frozenset[str] = frozenset()  # Constants that control changes within a trial.
     _made: dict[tuple[str, str], Any] = field(default_factory=dict)
+
+    def modulated(self, node: str) -> Mapping[str, Projection]:
+        """By parameter of a mechanism, the projection that modulates it."""
+        return self._modulated().get(node, {})
+
+    def gate(self, node: str, kind: Target, port: str) -> Projection | None:
+        """The projection that gates a port."""
+        for one in self.arriving.get((node, modulated_port(kind, port)), ()):
+            assert isinstance(one, Projection)
+            return one
+        return None
+
+    def _modulated(self) -> Mapping[str, dict[str, Projection]]:
+        if ("", "modulated") not in self._made:
+            made: dict[str, dict[str, Projection]] = {}
+            prefix = modulated_port("parameter", "")
+            for (node, port), sources in self.arriving.items():
+                for one in sources:
+                    if isinstance(one, Projection) and port.startswith(prefix):
+                        made.setdefault(node, {})[port.removeprefix(prefix)] = one
+            self._made[("", "modulated")] = made
+        found: Mapping[str, dict[str, Projection]] = self._made[("", "modulated")]
+        return found
 
     def scope(self, context: Context, component: str, holder: Any = None) -> Scope:
         """A component's view of a context."""

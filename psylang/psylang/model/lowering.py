@@ -13,7 +13,7 @@ from psylang.ir.builder import ProgramBuilder
 from psylang.ir.graph import Numerics, Origin, Program, Value
 from psylang.ir.types import BOOL, I32, DType, Type
 from psylang.model.arithmetic import elements
-from psylang.model.blueprint import Blueprint, External, Projection
+from psylang.model.blueprint import Blueprint, External, Projection, modulated_port
 from psylang.model.cells import Key
 from psylang.model.checks import parameter_of, within
 from psylang.model.context import ESTIMATES, Context
@@ -190,6 +190,12 @@ def _layout(model: Blueprint, values: Mapping[str, Array], varied: frozenset[str
 def _controlled(model: Blueprint) -> frozenset[str]:
     """The parameters that a search sets, and those computed from them."""
     names = {one.name for one in model.search.signals} if model.search is not None else set()
+    prefix = modulated_port("parameter", "")
+    names |= {
+        one.receiver_port.removeprefix(prefix)
+        for one in model.projections.values()
+        if one.modulation is not None and one.receiver_port.startswith(prefix)
+    }
     following = {
         name
         for name, formula in model.formulas.items()

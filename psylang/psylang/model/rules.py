@@ -17,11 +17,27 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from psylang.ir.builder import Builder
+from psylang.ir.graph import Value
 from psylang.model.errors import ModelError
 from psylang.model.parameters import Array, Formula, Limits
 
 CORNERS_MAX = 256  # Of ranges, of which each may have two ends.
 Modulation = Literal["multiplicative", "additive", "override"]
+
+
+def changed(build: Builder, name: str, modulation: Modulation, value: Value, level: Value) -> Value:
+    """The value `name` as a level modulates it."""
+    match modulation:
+        case "multiplicative":
+            return build.mul(value, level)
+        case "additive":
+            return build.add(value, level)
+        case "override":
+            return level
+    raise ModelError(
+        f"modulation of `{name}` is {modulation!r}; it must be multiplicative, additive or override"
+    )
 
 
 @dataclass(frozen=True)

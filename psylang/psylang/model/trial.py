@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
+from psylang.ir.builder import Builder
 from psylang.ir.graph import Region, Value
 from psylang.ir.ops import OPS, TypeMismatchError
 from psylang.ir.types import BOOL, DType
 from psylang.model.blueprint import External, Projection
 from psylang.model.cells import Cell, Cells, Key, Logic
-from psylang.model.context import Context, Scope
+from psylang.model.context import Context, Scope, total
 from psylang.model.errors import ModelError
 from psylang.model.layout import Layout, projected, shaped
 from psylang.model.mechanism import Mechanism, Memory, Run, Values
+from psylang.model.rules import changed
 
 BEGUN: Key = ("begun", "begun")  # Whether the sequence had an earlier trial.
 
@@ -111,7 +114,7 @@ class Trial:
         self.cells.note_read(key)
         if key not in self.cells.known:
             slot = mechanism.slot_of(key[2])
-            if slot:
+            if slot and self.layout.gate(node, "output", key[2]) is None:
                 self.cells.known[key] = self.memory(node, slot)
             elif mechanism.reset == "never":
                 known = self._state(key, self.layout.initial_port(node, key[2]))
@@ -165,6 +168,10 @@ class Trial:
         for port, shape in self.layout.mechanisms[node].arrivals().items():
             sources = self.layout.arriving.get((node, port), ())
             result[port] = [shaped(build, self._brought(one), shape) for one in sources]
+            gate = self.layout.gate(node, "input", port)
+            if gate is not None:
+                whole = total(self.scope(node), result[port])
+                result[port] = [_gated(self, gate, whole)]
         return result
 
     def _brought(self, source: Projection | External) -> Value:
@@ -206,6 +213,31 @@ class Trial:
             ) from None
 
     def _call(self, node: str, frozen: Trial, always: bool) -> None:
+        modulated = self.layout.modulated(node)
+        before = self.context.modulated
+        if modulated:
+            # Memory begins with the parameters as they are outside of calls.
+            for slot in self.layout.slots(node, self.context.numerics):
+                self.memory(node, slot)
+            self.context.modulated = {**before, **frozen.modulations(modulated)}
+        self._executed(node, frozen, always)
+        self.context.modulated = before
+
+    def modulations(
+        self, projections: Mapping[str, Projection]
+    ) -> dict[str, Callable[[Builder, Value], Value]]:
+        """What projections make of the parameters that they name."""
+        return {
+            name: partial(_modulated, one, self.level(one)) for name, one in projections.items()
+        }
+
+    def level(self, projection: Projection) -> Value:
+        """The number by which a projection modulates."""
+        value = self.port(projection.sender, projection.sender_port)
+        number = self.context.build.extract(value, *(0,) * len(value.type.shape))
+        return self.context.build.convert(number, DType.F64)
+
+    def _executed(self, node: str, frozen: Trial, always: bool) -> None:
         mechanism, at = self.layout.mechanisms[node], self.scope(node)
         slots = self.layout.slots(node, self.context.numerics)
         prepared = mechanism.prepare(at, frozen.arrivals(node))
@@ -221,7 +253,11 @@ class Trial:
             memory = LazyMemory(self, node, slots)
             memory = mechanism.step(at.at_step(steps), prepared, memory)
             steps = self.logic.counted(steps, True)
-        outputs = mechanism.outputs(at, memory, Run(steps, truncated))
+        outputs = dict(mechanism.outputs(at, memory, Run(steps, truncated)))
+        for port in outputs:
+            gate = self.layout.gate(node, "output", port)
+            if gate is not None:
+                outputs[port] = _gated(frozen, gate, outputs[port])
         for slot, value in memory.items():
             self.cells.write(("memory", node, slot), value, always)
         for port, value in outputs.items():
@@ -290,3 +326,21 @@ class Trial:
         """These values in `trial`'s program; reads of them are recorded by `trial`."""
         cells = Cells(dict(self.cells.known), trial.cells.exposed, {}, set(trial.cells.definite))
         return Trial(trial.context, self.layout, self.inputs, trial.states, cells)
+
+
+def _modulated(projection: Projection, level: Value, build: Builder, value: Value) -> Value:
+    return _spread(build, projection, value, level)
+
+
+def _gated(trial: Trial, projection: Projection, value: Value) -> Value:
+    """The value of a port that a projection gates."""
+    return _spread(trial.context.build, projection, value, trial.level(projection))
+
+
+def _spread(build: Builder, projection: Projection, value: Value, level: Value) -> Value:
+    """A modulated value; a level in its place is that of every element."""
+    assert projection.modulation is not None
+    made = changed(build, projection.receiver, projection.modulation, value, level)
+    if made.type.shape == value.type.shape:
+        return made
+    return build.stack([made] * value.type.size, value.type.shape)

@@ -20,6 +20,7 @@ from psylang.model import (
 from psylang.model.control import LISTED_MAX
 from psylang.model.costs import Cost
 from psylang.model.estimates import SEEDS, Reseeding
+from psylang.pnl.modulating import modulation_of
 from psylang.pnl.plain import TRIAL, adds, appends, passes_on, sums_up
 from psylang.pnl.ports import Adopted, is_plain
 from psylang.pnl.reading import Paths, kind_of, number_of, only, value_of
@@ -187,7 +188,7 @@ def _signal(signal: Any, paths: Paths) -> ControlSignal:
     return ControlSignal(
         parameter,
         _levels(signal),
-        modulation=_modulation(signal, source),
+        modulation=modulation_of(signal),
         cost=cost,
         adjustment=adjustment,
         duration=duration,
@@ -202,15 +203,6 @@ def _levels(signal: Any) -> list[float]:
             f"{signal.name} has {len(levels)} samples", f"nearest: {LISTED_MAX} of them"
         )
     return levels
-
-
-def _modulation(signal: Any, source: Any) -> Any:
-    """PsyNeuLink's default multiplies the function's multiplicative parameter."""
-    given = str(value_of(signal, "modulation")).lower()
-    for name in ("override", "multiplicative", "additive"):
-        if name in given:
-            return name
-    raise RefusedError(f"modulation is {given}", "OVERRIDE, MULTIPLICATIVE or ADDITIVE")
 
 
 Made = TypeVar("Made")

@@ -18,6 +18,7 @@ from psylang.pnl.conditions import condition_of
 from psylang.pnl.control import search_of
 from psylang.pnl.environment import psyneulink
 from psylang.pnl.mechanisms import Converted, combined, converted, port_named
+from psylang.pnl.modulating import parameter_set, settings_of, steady
 from psylang.pnl.nesting import Nesting, afferents_of, members_of
 from psylang.pnl.plain import plain_matrix, plain_parameters, same_in, trials_of
 from psylang.pnl.ports import PortsFunction
@@ -103,6 +104,9 @@ class _Importer:
         if not self.refusals:  # Further refusals would be consequences of these.
             for node in self._mechanisms():
                 self._arrivals(node)
+            for node in self._mechanisms():
+                with self.of(node):
+                    self._modulated(node)
             self._schedule(termination)
             self._results()
             if self.composition.controller is not None and self.composition.enable_controller:
@@ -134,7 +138,6 @@ class _Importer:
 
     def _node(self, node: Any) -> None:
         name = self.names.name(node)
-        self._modulated(node)
         plain_parameters(node)
         made = converted(node, name, At(name, self.paths))
         self.made.add(made.mechanism)
@@ -160,20 +163,43 @@ class _Importer:
         return found
 
     def _modulated(self, node: Any) -> None:
-        """Checks that only the controller of the composition sets parameters."""
-        for port in node.parameter_ports:
-            for one in self._active(node, port.mod_afferents):
-                if one.sender.owner is not self.composition.controller:
-                    raise RefusedError(
-                        f"its {port.name} is set by {one.sender.owner.name}",
-                        "nearest: ControlSignals of the composition's controller",
-                    )
-        for port in (*node.input_ports, *node.output_ports):
-            if self._active(node, port.mod_afferents):
+        """What other mechanisms set of a mechanism within a trial."""
+        made = self.nodes[id(node)]
+        for one in settings_of(node, self._active, self.composition.controller):
+            sender = one.signal.owner
+            start, given = self._name(sender), self.nodes[id(sender)].outputs[one.signal.name]
+            if one.kind == "parameter":
+                here = parameter_set(one, self.paths)
+                steady(node, made.mechanism, here)
+            elif hasattr(node, "recurrent_projection") or made.derived:
                 raise RefusedError(
-                    f"its port {port.name} is gated or controlled",
-                    "nearest: a ProcessingMechanism that multiplies its input ports",
+                    f"its port {one.port.name} is gated, and it is recurrent",
+                    "a ProcessingMechanism before or after it, with the gated port",
                 )
+            elif one.modulation == "override" and np.size(one.port.defaults.value) > 1:
+                raise RefusedError(
+                    f"a signal takes the place of several elements of {one.port.name}, at which "
+                    "PsyNeuLink stops",
+                    "MULTIPLICATIVE or ADDITIVE",
+                )
+            elif one.kind == "input":
+                here = made.inputs[list(node.input_ports).index(one.port)]
+            else:
+                here = made.outputs.get(one.port.name, "")
+                if list(made.outputs.values()).count(here) != 1:
+                    raise RefusedError(
+                        f"its port {one.port.name} is gated, and is not imported alone",
+                        "one output port",
+                    )
+            self.made.modulate(
+                start,
+                here,
+                sender_port=given,
+                receiver="" if one.kind == "parameter" else self._name(node),
+                kind=one.kind,
+                modulation=one.modulation,
+                feedback=self.nesting.place(sender) > self.nesting.place(node),
+            )
 
     def _active(self, node: Any, projections: Any) -> list[Any]:
         """The projections that its composition makes: mechanisms may be in several ones."""

@@ -14,12 +14,14 @@ from psylang.model.criteria import AtLeast, Criterion, MaxVsAverage, MaxVsNext, 
 from psylang.model.mechanism import Mechanism
 from psylang.model.noise import Normal
 from psylang.pnl.functions import drawing, integrator_of, noise_of, seed_of, transfer_function
+from psylang.pnl.integrating import WHOLE
 from psylang.pnl.plain import hands_on, plain_matrix, takes_each
 from psylang.pnl.ports import (
     METRICS,
     Adopted,
     Apart,
     Combined,
+    CombinedMeans,
     Concatenated,
     EachPort,
     Energy,
@@ -337,6 +339,11 @@ def _analytical(mechanism: Any, function: Any, name: str, at: At) -> DDMAnalytic
 @converts("mechanism", "IntegratorMechanism", "Transfer(integrator=…)", "one input port")
 def _integrator_mechanism(mechanism: Any, name: str, at: At) -> Converted:
     function = mechanism.function
+    whole = WHOLE.get(kind_of(function))
+    if whole is not None:
+        how = {"size": single(mechanism), "reset": reset_of(mechanism)}
+        made, outputs = whole(mechanism, name, at, **how)
+        return Converted(made, tuple(made.arrivals()), outputs)
     made = Transfer(
         name,
         size=single(mechanism),
@@ -420,12 +427,18 @@ def _combination(function: Any, count: int) -> Ported:
 
 
 def combined(function: Any) -> bool:
-    """Whether a LinearCombination multiplies. RefusedError: scale or offset."""
+    """Whether a LinearCombination or CombineMeans multiplies. RefusedError: scale or offset."""
     only(function, scale=1.0, offset=0.0)
     operation = value_of(function, "operation")
     if operation not in ("sum", "product"):
-        raise RefusedError(f"LinearCombination has operation {operation}", "SUM or PRODUCT")
+        raise RefusedError(f"{kind_of(function)} has operation {operation}", "SUM or PRODUCT")
     return bool(operation == "product")
+
+
+@_of_ports("CombineMeans", "the sum or product of the ports' means", "no weights, no exponents")
+def _means(function: Any, count: int) -> Ported:
+    only(function, weights=None, exponents=None)
+    return CombinedMeans(product=combined(function)), {}
 
 
 @_of_ports("Concatenate", "the ports in a row")

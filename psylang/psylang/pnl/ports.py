@@ -110,6 +110,54 @@ class EachPort(Mechanism):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class Signals(EachPort):
+    """The signals of a mechanism that controls or gates. begins: their values before its first
+    call."""
+
+    begins: tuple[float, ...] = ()
+
+    def initial(self, at: Scope) -> Memory:
+        return _begun(at, self.ports(), self.begins)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OneSignal(PortsFunction):
+    """The same, by a function of all ports."""
+
+    begins: tuple[float, ...] = ()
+
+    def initial(self, at: Scope) -> Memory:
+        return _begun(at, self.ports(), self.begins)
+
+
+def _begun(at: Scope, ports: Mapping[str, Type], begins: Sequence[float]) -> Memory:
+    return {
+        name: at.build.constant(number, kind)
+        for (name, kind), number in zip(ports.items(), begins, strict=True)
+    }
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CombinedMeans:
+    """The sum or the product of the ports' means, as CombineMeans'."""
+
+    product: bool = False
+
+    def emit(self, at: Scope, ports: Sequence[Value]) -> Value:
+        build, means = at.build, []
+        for one in ports:
+            elements = [build.extract(one, k) for k in range(one.type.size)]
+            added = total(at, elements)
+            means.append(build.div(added, float(len(elements))))
+        if not self.product:
+            return build.stack([total(at, means)])
+        result = means[0]
+        for mean in means[1:]:
+            result = build.mul(result, mean)
+        return build.stack([result])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Combined:
     """The sum or the product of the ports, as LinearCombination's; each multiplied by its
     weight."""

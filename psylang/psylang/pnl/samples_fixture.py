@@ -681,12 +681,6 @@ def winners(pnl: Any) -> tuple[Any, dict[str, Any]]:
     return _single(pnl, pnl.KWTAMechanism(name="node", input_shapes=2))
 
 
-@refused("FitzHughNagumoIntegrator is not imported")
-def firing(pnl: Any) -> tuple[Any, dict[str, Any]]:
-    node = pnl.IntegratorMechanism(name="node", function=pnl.FitzHughNagumoIntegrator())
-    return pnl.Composition(nodes=[node]), {"inputs": {node: [[1.0]]}}
-
-
 @refused("OneHot has mode PROB")
 def one_hot_drawn(pnl: Any) -> tuple[Any, dict[str, Any]]:
     function = pnl.OneHot(mode=pnl.PROB, default_variable=[[0.0, 0.0], [0.0, 0.0]])
@@ -717,19 +711,6 @@ def user_defined_state(pnl: Any) -> tuple[Any, dict[str, Any]]:
         running_sum, default_variable=[[0.0, 0.0]], stateful_parameter="total"
     )
     return _single(pnl, pnl.ProcessingMechanism(name="node", input_shapes=2, function=function))
-
-
-@refused("is set by")
-def within_a_trial(pnl: Any) -> tuple[Any, dict[str, Any]]:
-    node = pnl.ProcessingMechanism(name="node", input_shapes=2)
-    monitored = pnl.ProcessingMechanism(name="monitored", input_shapes=2)
-    control = pnl.ControlMechanism(
-        name="control",
-        monitor_for_control=monitored,
-        control_signals=[pnl.ControlSignal(modulates=(pnl.SLOPE, node))],
-    )
-    net = pnl.Composition(nodes=[node, monitored, control])
-    return net, {"inputs": {node: [[1.0, 2.0]], monitored: [[1.0, 2.0]]}}
 
 
 @refused("While is not imported")

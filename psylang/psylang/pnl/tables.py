@@ -41,12 +41,9 @@ REFUSED: dict[Kind, dict[str, str]] = {
         "AutoAssociativeLearningMechanism": "train in PsyNeuLink, and import the matrices",
         "CompositionInterfaceMechanism": "put nested mechanisms into the outer composition",
         "ContrastiveHebbianMechanism": "a RecurrentTransferMechanism with a fixed matrix",
-        "ControlMechanism": "an OptimizationControlMechanism with a GridSearch",
         "EpisodicMemoryMechanism": "a ProcessingMechanism with a UserDefinedFunction",
-        "GatingMechanism": "a ProcessingMechanism that multiplies its input ports",
         "KohonenMechanism": "a TransferMechanism with a fixed matrix",
         "KWTAMechanism": "a RecurrentTransferMechanism",
-        "LCControlMechanism": "an OptimizationControlMechanism with a GridSearch",
         "LearningMechanism": "train in PsyNeuLink, and import the matrices",
     },
     "function": {
@@ -55,8 +52,6 @@ REFUSED: dict[Kind, dict[str, str]] = {
     },
     "integrator": {
         "DriftOnASphereIntegrator": "DriftDiffusionIntegrator, in a DDM",
-        "DualAdaptiveIntegrator": "AdaptiveIntegrator",
-        "FitzHughNagumoIntegrator": "LeakyCompetingIntegrator",
     },
     "noise": {"UniformToNormalDist": "NormalDist"},
     "port function": {},
