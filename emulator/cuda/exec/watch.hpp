@@ -25,8 +25,8 @@ class BlockWatch {
 
   // Executes `op`, which has an Access, for the lane.
   virtual void execute(Lane& lane, const Op& op) = 0;
-  // The lane is about to read or write memory by an instruction that has no Access of it: a copy of
-  // `op` that becomes complete.
+  // The lane is about to read or write memory by an instruction that has no Access of it: a copy by
+  // `op` that becomes complete, or a row of a matrix.
   virtual void touches(Lane& lane, const Op& op, std::uint64_t address, std::uint32_t bytes,
                        bool writes) = 0;
   // The lane arrives at a barrier of the block, and waits there or (bar.arrive) goes on.

@@ -31,8 +31,15 @@ class SharedReads final : public BlockWatch {
   void touches(Lane& lane, const Op& op, std::uint64_t address, std::uint32_t bytes,
                bool writes) override {
     const std::uint64_t offset = address - reinterpret_cast<std::uint64_t>(block_.shared_base);
-    if (writes && offset < written_.size()) {
-      std::fill_n(written_.begin() + static_cast<std::ptrdiff_t>(offset), bytes, std::uint8_t{1});
+    if (offset < written_.size()) {
+      const auto begin = written_.begin() + static_cast<std::ptrdiff_t>(offset);
+      const auto end = begin + static_cast<std::ptrdiff_t>(bytes);
+      const auto missing = std::find(begin, end, 0);
+      if (writes) {
+        std::fill(begin, end, std::uint8_t{1});
+      } else if (missing != end) {
+        all_.report(lane, op, static_cast<std::uint64_t>(missing - written_.begin()));
+      }
     }
     if (then_ != nullptr) then_->touches(lane, op, address, bytes, writes);
   }

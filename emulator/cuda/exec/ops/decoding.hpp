@@ -83,5 +83,9 @@ bool decode_atomic(Decoding& with);
 bool decode_control(Decoding& with);
 bool decode_warp(Decoding& with);
 bool decode_copies(Decoding& with);
+bool decode_matrix(Decoding& with);
+
+// Lanes of the mask op.d meet at the instruction and do `meet` together (warp.cpp).
+void meets(Decoding& with, Meet meet);
 
 }  // namespace k2k::emulator::exec

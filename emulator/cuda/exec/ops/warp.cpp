@@ -205,12 +205,6 @@ void barrier(Lane& lane, const Op& op) {
 
 // --- Decoding.
 
-void meets(Decoding& with, Meet meet) {
-  with.op.run = &meet_by_d;
-  with.op.meet = meet;
-  with.op.meeting = with.meeting_number();
-}
-
 bool decode_shuffle(Decoding& with) {
   const std::size_t mode = with.take_one({"up", "down", "bfly", "idx"});
   const bool syncs = with.take("sync");
@@ -286,6 +280,12 @@ bool decode_block_barrier(Decoding& with, bool aligned) {
 }
 
 }  // namespace
+
+void meets(Decoding& with, Meet meet) {
+  with.op.run = &meet_by_d;
+  with.op.meet = meet;
+  with.op.meeting = with.meeting_number();
+}
 
 bool decode_warp(Decoding& with) {
   const std::string& name = with.opcode();
