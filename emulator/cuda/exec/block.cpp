@@ -59,7 +59,7 @@ std::uint32_t run_watched(Lane& lane, std::uint32_t budget) {
       op.run(lane, op);
     } else {
       if (op.access.first != nullptr) op.access.first(lane, op);
-      watch.execute(lane, op);
+      if (lane.state == LaneState::running) watch.execute(lane, op);
     }
     if (lane.state != LaneState::running) break;
   }

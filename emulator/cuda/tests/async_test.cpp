@@ -281,6 +281,33 @@ TEST(EmulatedMbarrier, waits_for_copies) {
   }
 }
 
+// One lane brings all lines; the others wait at the mbarrier for the bytes.
+TEST(EmulatedMbarrier, waits_for_bulk_copies) {
+  const auto code = [](const std::string& wait) {
+    return "@!%p0 bra READY;\nmbarrier.init.shared.b64 [bar], 1; "
+           "fence.mbarrier_init.release.cluster; "
+           "fence.proxy.async.shared::cta;\nmbarrier.arrive.expect_tx.shared.b64 _, [bar], "
+           "512;\nmov.u32 "
+           "%r1, 256; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [cells], "
+           "[%p], "
+           "%r1, [bar];\ncp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes "
+           "[cells+256], "
+           "[%p+256], 256, [bar];\nREADY: bar.warp.sync 0xffffffff;\n" +
+           wait +
+           "\nmov.u32 %r1, cells; add.u32 %r2, %r1, %n; ld.shared.u32 %r3, [%r2]; st.global.u32 "
+           "[%q+512], %r3;";
+  };
+  const std::string wait =
+      "WAIT: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra WAIT;";
+  std::vector<Line> memory(64);
+  for (std::uint32_t at = 0; at < 32; ++at) memory[at].words[0] = at + 9;
+  EXPECT_EQ(run(code(wait), memory, 32).fault, exec::Fault::none);
+  for (std::uint32_t at = 0; at < 32; ++at) EXPECT_EQ(memory[32 + at].words[0], at + 9);
+  std::vector<std::string> reports;
+  EXPECT_EQ(run(code(wait), memory, 32, &reports).fault, exec::Fault::none);
+  EXPECT_TRUE(reports.empty()) << reports[0];
+}
+
 TEST(EmulatedAsync, reports_misuse) {
   const auto fault = [](const std::string& code, exec::Fault expected, const std::string& words) {
     std::vector<Line> memory(2);
@@ -309,15 +336,20 @@ TEST(EmulatedAsync, reports_misuse) {
   fault("cp.async.ca.shared.global [cells+4], [%p], 8;", Fault::misaligned_address, "8 bytes");
   fault("cp.async.ca.shared.global [cells+1024], [%p], 8;", Fault::illegal_address, "8 bytes");
   fault("cp.async.ca.shared.global [cells], [%p+32], 8;", Fault::illegal_address, "8 bytes");
+  const std::string bulk = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes ";
+  fault(init + bulk + "[cells], [%p], 24, [bar];", Fault::misaligned_address, "no multiple of 16");
+  fault(init + bulk + "[cells+8], [%p], 16, [bar];", Fault::misaligned_address, "16 bytes");
+  fault(init + bulk + "[cells], [%p], 64, [bar];", Fault::illegal_address, "beyond the end");
+  fault(bulk + "[cells], [%p], 16, [bar];", Fault::illegal_instruction, "not initialised");
   const auto refused = [](const std::string& code, const std::string& words) {
     const std::string said = refusal_of(ptx_head + kernel_of(code));
     EXPECT_NE(said.find(words), std::string::npos) << code << ": " << said;
   };
   refused("cp.async.cg.shared.global [cells], [%p], 8;", "not known");
   refused("cp.async.ca.shared.global [cells], [%p], %r1;", "not known");
-  refused(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [cells], [%p], 16, [bar];",
-      "not known");
+  refused("cp.async.bulk.global.shared::cta.bulk_group [%p], [cells], 16;", "not known");
+  refused("fence.mbarrier_init.release.gpu;", "not known");
+  refused("fence.proxy.tensormap::generic;", "tensormap::generic");
   refused("cp.async.wait_group %r1;", "not known");
   refused("mbarrier.arrive.shared::cluster.b64 _, [bar];", "shared::cluster");
   refused("mbarrier.arrive.expect_tx.shared.b64 _, [bar];", "not known");

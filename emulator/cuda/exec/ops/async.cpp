@@ -3,6 +3,8 @@
 // A copy is made at the last moment that PTX allows, when the lane waits for it: a kernel that does
 // not wait reads what was there before. One that nobody waits for is never made.
 //
+// cp.async.bulk is made at once: no lane waits for it but at its mbarrier.
+//
 // An mbarrier is a word of 64 bits. Its layout is ours (PTX keeps it opaque); a state is the word
 // before an arrival:
 //
@@ -187,6 +189,34 @@ void count_bytes(Lane& lane, const Op& op) {
   put<std::uint64_t>(lane, op.to, before);
 }
 
+// more: to, its offset, from, its offset; b: bytes. Then the mbarrier learns of the bytes.
+void copy_bulk(Lane& lane, const Op& op) {
+  constexpr std::uint64_t align = 16;
+  const std::uint64_t bytes = get<std::uint32_t>(lane, op.b);
+  if (bytes % align != 0) {
+    lane.fail(Fault::misaligned_address,
+              "a bulk copy of " + std::to_string(bytes) + " bytes, which is no multiple of 16");
+    return;
+  }
+  if (bytes == 0) return;
+  std::byte* const to =
+      reach(lane, Space::shared, bits_of(lane, op.more[0]) + op.more[1].value, bytes, align);
+  if (to == nullptr) return;
+  const std::byte* const from =
+      reach(lane, Space::global, bits_of(lane, op.more[2]) + op.more[3].value, bytes, align);
+  if (from == nullptr) return;
+  BlockWatch* const watch = lane.block->watch.get();
+  for (std::uint64_t at = 0; at < bytes && watch != nullptr; at += align) {
+    watch->touches(lane, op, reinterpret_cast<std::uint64_t>(from + at), align, false);
+    watch->touches(lane, op, reinterpret_cast<std::uint64_t>(to + at), align, true);
+  }
+  std::memcpy(to, from, bytes);
+}
+void copy_bulk_and_count(Lane& lane, const Op& op) {
+  if (lane.block->watch == nullptr) copy_bulk(lane, op);  // Else Access::first did.
+  if (lane.state == LaneState::running) count_bytes(lane, op);
+}
+
 // b: a state, or a parity. It never blocks: try_wait may return at once.
 void test_wait(Lane& lane, const Op& op) {
   const std::uint64_t* const word = live_mbarrier_at(lane, op);
@@ -237,8 +267,30 @@ bool decode_copy(Decoding& with) {
   return fits;
 }
 
+// Global memory to the block's own shared memory, with an mbarrier.
+bool decode_bulk(Decoding& with) {
+  const bool to_shared = with.take("shared::cluster") || with.take("shared::cta");
+  if (!to_shared || !with.take("global") || !with.take("mbarrier::complete_tx::bytes"))
+    return false;
+  with.need_count(4, 4);
+  with.op.more.resize(4);
+  with.op.more[0] = with.address(0, Space::shared, with.op.more[1].value);
+  with.op.more[2] = with.address(1, Space::global, with.op.more[3].value);
+  with.op.b = with.source(2, Type::u32);
+  with.op.a = with.address(3, Space::shared, with.op.immediate);
+  with.op.c.value = ~std::uint64_t{0};
+  with.op.flags = static_cast<std::uint32_t>(Space::shared);
+  with.op.access = access_of(Access::Kind::modify, Space::shared);
+  with.op.access.strong = true;
+  with.op.access.releases = true;
+  with.op.access.first = &copy_bulk;
+  with.op.run = &copy_bulk_and_count;
+  return true;
+}
+
 bool decode_async(Decoding& with) {
   if (!with.take("async")) return false;
+  if (with.take("bulk")) return decode_bulk(with);
   if (with.take("commit_group")) {
     with.need_count(0, 0);
     with.op.run = &commit_group;

@@ -223,6 +223,18 @@ bool decode_atomic(Decoding& with) {
   }
   if (name != "fence" && name != "membar") return false;
   with.need_count(0, 0);
+  // Between the proxies of accesses, of which there is one here.
+  if (with.take("proxy")) {
+    with.take_one({"async", "alias"});
+    with.take_one({"global", "shared::cta", "shared::cluster"});
+    with.op.run = [](Lane&, const Op&) {};
+    return true;
+  }
+  if (with.take("mbarrier_init")) {
+    with.op.run = [](Lane&, const Op&) {};
+    if (!with.take("release") || !with.take("cluster")) with.refuse("this form is not known");
+    return true;
+  }
   // A fence without an order, and membar, are the strongest.
   const std::size_t order = with.take_one({"acq_rel", "acquire", "release"});
   const bool weaker = order < 3;
