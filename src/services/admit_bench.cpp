@@ -1,6 +1,7 @@
 // Question: what do validation and policy add to a request? Budget: 60 ns for a lone call, 3 ns a
 // call of a wave. A lone call finds the rows, the rules and its request in the caches only by
-// chance; the calls of a wave follow each other. The benchmarks differ in what is judged:
+// chance, and its judge is made for it; the calls of a wave follow each other and have one judge.
+// The benchmarks differ in what is judged:
 //
 //   open       a call that needs no look: the bottom half's test without a policy file
 //   checked    the pointers of a pread, as on a device whose memory the host cannot address
@@ -19,6 +20,7 @@
 #include "router/door/files.hpp"
 #include "services/fake_backend_fixture.hpp"
 #include "services/policy.hpp"
+#include "services/rules/call_judge.hpp"
 #include "services/rules/call_rules.hpp"
 
 namespace k2k::services {
@@ -28,8 +30,8 @@ enum Judged : std::int64_t { open_call, checked_call, ruled_call };
 
 constexpr std::size_t wave = 64;
 
-struct Judge {
-  Judge() {
+struct Court {
+  Court() {
     WantedRules wanted;
     wanted.refused = {SYS_ioctl};
     wanted.audit_file = "/dev/null";
@@ -43,14 +45,11 @@ struct Judge {
       request.arguments[2] = 64;
     }
   }
-  std::int64_t operator()(std::int64_t judged, Request& request) {
-    if (judged == open_call) {
-      return calls::is_open(request.row) && !arguments_decide(request.number) ? 0 : -1;
-    }
-    if (judged == ruled_call) {
-      if (const std::int64_t refused = rules->judge(request); refused != 0) return refused;
-    }
-    return admit(request, Openness::any, backend, files);
+  static std::int64_t open(const Request& request) {
+    return calls::is_open(request.row) && !arguments_decide(request.number) ? 0 : -1;
+  }
+  CallJudge judge(std::int64_t judged) {
+    return {backend, true, files, judged == ruled_call ? rules.get() : nullptr, Openness::any};
   }
 
   FakeBackend backend;
@@ -61,24 +60,30 @@ struct Judge {
 };
 
 void a_call_of_a_wave(benchmark::State& state) {
-  Judge judge;
+  Court court;
+  const std::int64_t judged = state.range(0);
   for (auto _ : state) {
-    for (Request& request : judge.requests)
-      benchmark::DoNotOptimize(judge(state.range(0), request));
+    CallJudge judge = court.judge(judged);
+    for (Request& request : court.requests) {
+      benchmark::DoNotOptimize(judged == open_call ? Court::open(request) : judge(request));
+    }
   }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(wave));
 }
 BENCHMARK(a_call_of_a_wave)->ArgName("judged")->DenseRange(open_call, ruled_call);
 
 void a_lone_call(benchmark::State& state) {
-  Judge judge;
+  Court court;
+  const std::int64_t judged = state.range(0);
   std::vector<std::uint64_t> other(std::size_t{4} << 17);
   std::uint64_t sum = 0;
   for (auto _ : state) {
     for (std::size_t word = 0; word < other.size(); word += 8) sum += other[word];
     benchmark::DoNotOptimize(sum);
     const std::uint64_t begun = cycles();
-    benchmark::DoNotOptimize(judge(state.range(0), judge.requests[0]));
+    Request& request = court.requests[0];
+    benchmark::DoNotOptimize(judged == open_call ? Court::open(request)
+                                                 : court.judge(judged)(request));
     const std::uint64_t took = cycles() - begun;
     const std::uint64_t clock = [] {
       const std::uint64_t before = cycles();

@@ -18,30 +18,15 @@ namespace k2k::services {
 
 namespace {
 
-// 0, or the errno for a call that is open but for these arguments.
-std::int64_t admit_arguments(const Request& request, const backend::Backend& backend) {
-  if (answers_an_address(request.number) && !backend.info().reaches_host_pages) return -ENOTSUP;
-  // The answer would be about the service thread.
-  constexpr auto thread_usage = static_cast<int>(RUSAGE_THREAD);
-  if (request.number == SYS_getrusage && static_cast<int>(request.arguments[0]) == thread_usage) {
-    return -EPERM;
-  }
-  return 0;
-}
-
 constexpr bool is_pointer(calls::Kind kind) {
   return kind != calls::Kind::none && kind != calls::Kind::value && kind != calls::Kind::length &&
          kind != calls::Kind::descriptor && kind != calls::Kind::address;
 }
 
-// A bit beyond those of the parameters: arguments decide whether the call is open.
-constexpr unsigned conditional = 1u << calls::parameters_max;
-
-// Bit i: parameter i points to something; and `conditional`.
-constexpr std::array<std::uint8_t, calls::row_count> checks_of_row = [] {
+// Bit i: parameter i points to something.
+constexpr std::array<std::uint8_t, calls::row_count> pointers_of_row = [] {
   std::array<std::uint8_t, calls::row_count> masks{};
   for (std::size_t row = 0; row < masks.size(); ++row) {
-    if (arguments_decide(calls::shapes[row].number)) masks[row] = conditional;
     for (unsigned index = 0; index < calls::parameters_max; ++index) {
       if (is_pointer(calls::shapes[row].parameters[index].kind)) {
         masks[row] = static_cast<std::uint8_t>(masks[row] | 1u << index);
@@ -50,6 +35,24 @@ constexpr std::array<std::uint8_t, calls::row_count> checks_of_row = [] {
   }
   return masks;
 }();
+
+// As calls::certain_bytes() measures.
+Admission::Pointer pointer_of(const calls::Shape& row, std::uint8_t index) {
+  using Size = Admission::Size;
+  const calls::Extent& extent = row.parameters[index];
+  Admission::Pointer pointer{.index = index, .counted_by = extent.size_from};
+  if (calls::is_one_of(extent.kind, calls::Kind::in_bytes, calls::Kind::out_bytes)) {
+    const bool is_int = row.parameters[extent.size_from].kind == calls::Kind::length;
+    pointer.size = is_int ? Size::counted_int : Size::counted;
+  } else if (calls::is_measured(extent.kind) ||
+             calls::is_one_of(extent.kind, calls::Kind::in_struct, calls::Kind::out_struct,
+                              calls::Kind::inout_struct, calls::Kind::opaque)) {
+    pointer.bytes = static_cast<std::uint16_t>(calls::certain_bytes(extent, 0));
+  } else {
+    pointer.size = Size::by_request;
+  }
+  return pointer;
+}
 
 }  // namespace
 
@@ -78,31 +81,45 @@ const char* refusal_of(std::uint16_t number) {
   return entry != nullptr && entry->access == calls::Access::refused ? entry->reason : nullptr;
 }
 
-std::int64_t admit(const Request& request, Openness openness, const backend::Backend& backend,
-                   const router::Files& files) {
-  if (openness == Openness::known_only && !calls::is_basic(request.row)) return -ENOSYS;
-  if (!calls::is_open(request.row)) {
-    if (request.number >= call_number_end) return -ENOSYS;
-    if (refusal_of(request.number) != nullptr) return -EPERM;
-    return admit_arguments(request, backend);
-  }
-  const calls::Shape& row = calls::shapes[request.row];
-  unsigned checks = checks_of_row[static_cast<std::size_t>(request.row)];
-  if ((checks & conditional) != 0) [[unlikely]] {
-    if (const std::int64_t error = admit_arguments(request, backend); error != 0) return error;
-    checks &= ~conditional;
-  }
-  for (; checks != 0; checks &= checks - 1) {
-    const auto index = static_cast<std::size_t>(std::countr_zero(checks));
-    const std::uint64_t address = request.arguments[index];
-    const std::uint64_t bytes = reach_of(row, index, request);
-    if (address == 0 || bytes == 0) continue;
-    const auto* const memory = reinterpret_cast<const void*>(address);
-    if (backend.host_may_access(memory, bytes)) continue;
-    if (!calls::takes_registered_memory(request.number) || !files.takes(memory, bytes))
-      return -EFAULT;
+std::int64_t admit_arguments(const Request& request, const backend::Backend& backend) {
+  if (answers_an_address(request.number) && !backend.info().reaches_host_pages) return -ENOTSUP;
+  // The answer would be about the service thread.
+  constexpr auto thread_usage = static_cast<int>(RUSAGE_THREAD);
+  if (request.number == SYS_getrusage && static_cast<int>(request.arguments[0]) == thread_usage) {
+    return -EPERM;
   }
   return 0;
+}
+
+Admission admission_of(std::uint16_t number, std::int16_t row, Openness openness,
+                       bool hides_memory) {
+  if (openness == Openness::known_only && !calls::is_basic(row)) return {.refusal = -ENOSYS};
+  Admission admission{.by_arguments = arguments_decide(number)};
+  if (!calls::is_open(row)) {
+    if (number >= call_number_end) return {.refusal = -ENOSYS};
+    if (refusal_of(number) != nullptr) return {.refusal = -EPERM};
+    return admission;
+  }
+  if (!hides_memory) return admission;
+  for (unsigned left = pointers_of_row[static_cast<std::size_t>(row)]; left != 0;
+       left &= left - 1) {
+    const auto index = static_cast<std::uint8_t>(std::countr_zero(left));
+    admission.pointers[admission.count++] = pointer_of(calls::shapes[row], index);
+  }
+  return admission;
+}
+
+std::int64_t admit_hidden(const Request& request, const void* memory, std::uint64_t bytes,
+                          const router::Files& files) {
+  const bool taken = calls::takes_registered_memory(request.number) && files.takes(memory, bytes);
+  return taken ? 0 : -EFAULT;
+}
+
+std::int64_t admit(const Request& request, Openness openness, const backend::Backend& backend,
+                   const router::Files& files) {
+  const bool hides_memory = backend.info().hides_memory;
+  return admit(request, admission_of(request.number, request.row, openness, hides_memory), backend,
+               files);
 }
 
 }  // namespace k2k::services

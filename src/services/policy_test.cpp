@@ -245,5 +245,35 @@ TEST_F(PolicyTest, counts_the_bytes_behind_pointers_without_an_overflow) {
   EXPECT_EQ(reach(__NR_move_pages, 2, 1, all), std::uint64_t{1} << 62);
 }
 
+TEST_F(PolicyTest, of_a_number_counts_the_bytes_as_that_of_a_request) {
+  constexpr std::uint64_t numbers[] = {0, 1, 65, 4097, 0x80000000, 0xffffffff, ~std::uint64_t{0}};
+  std::size_t pointers = 0;
+  for (int row = 0; row < calls::row_count; ++row) {
+    const calls::Shape& shape = calls::shapes[row];
+    const auto index = static_cast<std::int16_t>(row);
+    const Admission admission = admission_of(shape.number, index, Openness::any, true);
+    if (admission.refusal != 0) continue;
+    for (std::size_t at = 0; at < admission.count; ++at) {
+      const Admission::Pointer& pointer = admission.pointers[at];
+      ++pointers;
+      for (const std::uint64_t number : numbers) {
+        Request request = request_of(shape.number);
+        for (std::uint64_t& word : request.arguments) word = number;
+        EXPECT_EQ(reach_of(pointer, request), reach_of(shape, pointer.index, request))
+            << shape.number << ", argument " << int{pointer.index};
+      }
+    }
+  }
+  EXPECT_GT(pointers, 250u);
+}
+
+TEST_F(PolicyTest, looks_at_no_pointer_where_the_host_reaches_all_memory) {
+  hide_buffer();
+  backend.facts.hides_memory = false;
+  EXPECT_EQ(admit_with(request_of(__NR_stat), 0, buffer), 0);
+  backend.facts.hides_memory = true;
+  EXPECT_EQ(admit_with(request_of(__NR_stat), 0, buffer), -EFAULT);
+}
+
 }  // namespace
 }  // namespace k2k::services

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -446,9 +447,16 @@ namespace k2k::services {
 
 using simulation::all;
 
-std::int64_t admit(const Request& request, Openness, const backend::Backend&,
-                   const router::Files&) {
+// Each request is judged by its arguments, which name it. No argument is a pointer.
+Admission admission_of(std::uint16_t, std::int16_t, Openness, bool) {
+  return {.by_arguments = true};
+}
+std::int64_t admit_arguments(const Request& request, const backend::Backend&) {
   return all.requests.admit(request);
+}
+std::uint64_t reach_of(const calls::Shape&, std::size_t, const Request&) { std::abort(); }
+std::int64_t admit_hidden(const Request&, const void*, std::uint64_t, const router::Files&) {
+  std::abort();
 }
 
 // There is no policy file.

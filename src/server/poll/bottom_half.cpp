@@ -5,12 +5,14 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "base/bits.hpp"
 #include "base/cache_line.hpp"
 #include "base/clock.hpp"
+#include "services/rules/call_judge.hpp"
 #include "services/rules/call_rules.hpp"
 
 namespace k2k::server {
@@ -87,6 +89,7 @@ struct BottomHalf::Pass {
   std::uint64_t moment;
   SlotsAhead ahead;
   AnswerCounts counts;
+  std::optional<services::CallJudge> judge = {};  // Made for the first request that needs it.
   std::vector<Pending>& batch;
   ThreadStats& stats;
   Pending here{};  // Requests that are answered at once reuse this place.
@@ -111,13 +114,9 @@ bool BottomHalf::permits_reads(const services::CallRules* rules) {
   return rules == nullptr || rules->permits(SYS_pread64);
 }
 
-std::int64_t BottomHalf::admit(services::Request& request, services::Openness openness) const {
-  if (rules_ == nullptr) return services::admit(request, openness, *backend_, *files_);
-  if (const std::int64_t refused = rules_->judge(request); refused != 0) return refused;
-  const std::int64_t value = services::admit(request, openness, *backend_, *files_);
-  if (value == -EPERM) rules_->refused(request, value);
-  if (value == 0 && rules_->confines(request.number)) request.row = -1;
-  return value;
+inline services::CallJudge& BottomHalf::judge_of(Pass& pass) const {
+  if (!pass.judge) pass.judge.emplace(*backend_, hides_memory_, *files_, rules_, pass.how.openness);
+  return *pass.judge;
 }
 
 bool BottomHalf::is_for_the_spot(std::int16_t row) const {
@@ -203,7 +202,7 @@ inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
     const bool permitted =
         pass.how.openness == services::Openness::any ? calls::is_open(row) : calls::is_basic(row);
     const bool open = permitted && !checks_rows_ && !services::arguments_decide(control.number);
-    std::int64_t value = open ? 0 : admit(request, pass.how.openness);
+    std::int64_t value = open ? 0 : judge_of(pass)(request);
     if (value == 0 && !never_blocks) continue;
     if (value != 0) {
       pass.stats.refused.add();

@@ -18,8 +18,9 @@
 #include "services/services.hpp"
 
 namespace k2k::services {
+class CallJudge;
 class CallRules;
-}
+}  // namespace k2k::services
 
 namespace k2k::server {
 
@@ -99,8 +100,9 @@ class BottomHalf {
         files_(&files),
         detached_errors_(&detached_errors),
         rules_(rules),
-        checks_rows_(backend.info().hides_memory || rules != nullptr),
-        reads_on_the_spot_(!backend.info().hides_memory && permits_reads(rules)),
+        hides_memory_(backend.info().hides_memory),
+        checks_rows_(hides_memory_ || rules != nullptr),
+        reads_on_the_spot_(!hides_memory_ && permits_reads(rules)),
         functions_on_the_spot_(rules == nullptr),
         row_lanes_(~std::uint64_t{0} >> (64 - area.wave_lanes)),
         busy_rows_(std::make_unique<std::atomic_flag[]>(area.wave_count)) {}
@@ -117,9 +119,8 @@ class BottomHalf {
   struct Pass;
   // Processes one row; returns the number of answered requests.
   std::uint64_t process_row(const protocol::Doorbell& doorbell, Pass& pass) const;
-  // Checks whether the request may be executed, as services::admit(). Sets request.row to -1 if the
-  // rules make the call: only a thread that may wait makes it.
-  std::int64_t admit(services::Request& request, services::Openness openness) const;
+  // The judge of the pass' requests.
+  services::CallJudge& judge_of(Pass& pass) const;
   static bool permits_reads(const services::CallRules* rules);
   // Returns true if a request of this row is tried on the spot.
   [[nodiscard]] bool is_for_the_spot(std::int16_t row) const;
@@ -131,7 +132,8 @@ class BottomHalf {
   router::Files* files_;
   DetachedErrors* detached_errors_;
   services::CallRules* rules_;  // Null without a policy file.
-  bool checks_rows_;            // Some memory is device memory, or there are rules.
+  bool hides_memory_;
+  bool checks_rows_;  // Some memory is device memory, or there are rules.
   bool reads_on_the_spot_;
   bool functions_on_the_spot_;
   std::uint64_t row_lanes_;  // The lanes that a row has.
