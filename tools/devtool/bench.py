@@ -12,6 +12,7 @@ from pathlib import Path
 
 from devtool import build, peers
 from devtool.console import Refused, say
+from devtool.environment import VICTIM_PACKAGES, need_packages
 from devtool.figures import schema_of
 from devtool.process import capture, cores, last_json, run
 from devtool.tree import ROOT, shown
@@ -97,6 +98,8 @@ def bench(names: list[str], record: bool) -> None:
         raise Refused(
             f"no benchmark {', '.join(unknown)}; there are: {', '.join([*known, *GROUPS])}", 2
         )
+    if "interference" in names:
+        need_packages(VICTIM_PACKAGES)
     folder = RESULTS if record else build.folder(PRESET) / "bench-results"
     folder.mkdir(parents=True, exist_ok=True)
     commit()

@@ -47,6 +47,22 @@ BUILD_PACKAGES = (
 # Of the BPF programs of k2k watch. A build of single targets, such as the demo, does without:
 # clang is large, and k2k watch then uses counters alone.
 BPF_PACKAGES = (Package("clang-19", "clang-19"), Package("libbpf-dev"))
+# Of the victims of `k2k lab interference`, where the laboratory is recorded as a whole. Its quick form
+# and the tests do without: a victim that is missing is not measured.
+VICTIM_PACKAGES = (
+    Package("openssl", "openssl"),
+    Package("p7zip-full", "7z"),
+    Package("povray", "povray"),
+    Package("povray-examples"),
+    Package("python3-numpy"),
+    Package("quantlib-examples"),
+    Package("redis-server", "redis-server"),
+    Package("redis-tools", "redis-benchmark"),
+    Package("sqlite3", "sqlite3"),
+    Package("x264", "x264"),
+    Package("xz-utils", "xz"),
+    Package("zstd", "zstd"),
+)
 FORMAT_PACKAGES = (Package("clang-format-19", "clang-format-19"),)
 DOCS_PACKAGES = (Package("doxygen", "doxygen"),)
 CHECK_PACKAGES = (
