@@ -8,13 +8,15 @@
 #include <cmath>
 
 #include "claims_text.hpp"
+#include "labs/interference/harm/intervals.hpp"
 
 namespace k2k::labs::harm {
 
 namespace {
 
-constexpr const char* figure_names[] = {"loss",  "rate",       "less",  "settings", "rates",
-                                        "wakes", "interrupts", "sleep", "sleeps",   "none"};
+constexpr const char* figure_names[] = {"loss",   "rate",      "less",       "settings",
+                                        "rates",  "wakes",     "interrupts", "sleep",
+                                        "sleeps", "inflation", "none"};
 
 Result<Claim> claim_of(const toml::table& table) {
   Claim claim;
@@ -51,43 +53,6 @@ Result<Claim> claim_of(const toml::table& table) {
   return claim;
 }
 
-// Cores that sleep less than this without requests have no sleep to lose.
-constexpr double asleep_least = 0.2;
-
-// The width of an interval, as a standard deviation of its logarithm.
-double deviation(const bench::Interval& seen) {
-  return (std::log(seen.high) - std::log(seen.low)) / (2 * 1.96);
-}
-
-bench::Interval interval_from(double logarithm, double deviation, std::size_t rounds) {
-  return {std::exp(logarithm - 1.96 * deviation), std::exp(logarithm),
-          std::exp(logarithm + 1.96 * deviation), rounds};
-}
-
-// The geometric mean of independent ratios.
-bench::Interval mean_of(const std::vector<bench::Interval>& all) {
-  double sum = 0;
-  double squares = 0;
-  std::size_t rounds = all.front().rounds;
-  for (const bench::Interval& one : all) {
-    sum += std::log(one.mean);
-    squares += deviation(one) * deviation(one);
-    rounds = std::min(rounds, one.rounds);
-  }
-  const auto count = static_cast<double>(all.size());
-  return interval_from(sum / count, std::sqrt(squares) / count, rounds);
-}
-
-bench::Interval quotient_of(const bench::Interval& above, const bench::Interval& below) {
-  // No std::hypot(): its version of glibc 2.35 would keep this program off older machines with a
-  // GPU.
-  const double up = deviation(above);
-  const double down = deviation(below);
-  const double spread = std::sqrt(up * up + down * down);
-  return interval_from(std::log(above.mean) - std::log(below.mean), spread,
-                       std::min(above.rounds, below.rounds));
-}
-
 struct Found {
   std::optional<bench::Interval> ours = {};
   std::string note = {};
@@ -111,6 +76,7 @@ class Judge {
     }
     if (claim_.figure == "sleeps") return sleeping(settings());
     if (claim_.figure == "less") return less();
+    if (claim_.figure == "inflation") return inflation();
     return settings();
   }
 
@@ -150,6 +116,15 @@ class Judge {
                                100 * one->figures.mean_asleep, 100 * one->figures.mean_idle);
     }
     return found;
+  }
+  // The CPU time of one victim, beside the source against without requests.
+  Found inflation() const {
+    for (const Outcome* one : of(Kind::service, claim_.setting)) {
+      if (one->comparison.victim.name != claim_.victim) continue;
+      return {ratio_of(one->figures.inflation),
+              fmt::format("CPU time of {}; no hardware counter", claim_.victim)};
+    }
+    return {{}, fmt::format("needs the victim {}", claim_.victim)};
   }
   // One victim against another.
   Found less() const {

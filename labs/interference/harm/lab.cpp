@@ -99,6 +99,26 @@ Result<std::vector<Outcome>> prepare(std::vector<Victim>& victims, const StudyOp
   return missing;
 }
 
+// What each setting costs the victims and gives the accelerator.
+std::string settings_text(const ordered_json& settings, bool color) {
+  std::vector<std::vector<std::string>> lines = {
+      {"source", "setting", "victims lose", "share", "requests/s of the base's", "remark"}};
+  for (const ordered_json& one : settings) {
+    const ordered_json& rate = one["rate_to_base"];
+    std::string remark = one.value("front", false) ? "Pareto optimal" : "";
+    if (one.value("dominates", false)) remark = "dominates " + one["base"].get<std::string>();
+    if (one.contains("kept")) {
+      remark = fmt::format("{:.2f} of the limit", one["of_limit"]["mean"].get<double>());
+    }
+    lines.push_back({one["source"], one["setting"],
+                     fmt::format("{:+.1f} %", 100 * (one["wall"]["mean"].get<double>() - 1)),
+                     fmt::format("{:.2f} %", 100 * one["share"].get<double>()),
+                     rate.is_null() ? "-" : fmt::format("{:.3f}", rate["mean"].get<double>()),
+                     remark});
+  }
+  return lines.size() == 1 ? "" : cli::text_table(lines, color) + "\n";
+}
+
 std::string table(const ordered_json& result, bool color) {
   std::vector<std::vector<std::string>> lines = {{"victim", "comparison", "setting", "run delay",
                                                   "CPU time", "wall", "requests/s", "pairs",
@@ -116,6 +136,11 @@ std::string table(const ordered_json& result, bool color) {
       return fmt::format("{:+.1f} % +-{:.1f}", 100 * value["mean"].get<double>(),
                          50 * (value["high"].get<double>() - value["low"].get<double>()));
     };
+    if (one.contains("tail")) {
+      notes += fmt::format("latency, 99th percentile: {} {} {}: {}\n",
+                           one["victim"].get<std::string>(), one["comparison"].get<std::string>(),
+                           one["setting"].get<std::string>(), percent("tail"));
+    }
     lines.push_back({one["victim"], one["comparison"], one["setting"], percent("run_delay"),
                      percent("inflation"), percent("wall"),
                      fmt::format("{:.0f}", one["requests_per_s"].get<double>()),
@@ -128,7 +153,8 @@ std::string table(const ordered_json& result, bool color) {
                       ours.is_null() ? "-" : fmt::format("{:.3f}", ours["ratio"].get<double>()),
                       one["verdict"]});
   }
-  return cli::text_table(lines, color) + notes + "\n" + cli::text_table(claims, color) +
+  return cli::text_table(lines, color) + notes + "\n" + settings_text(result["settings"], color) +
+         cli::text_table(claims, color) +
          (result["a_a_contains_0"] == true
               ? ""
               : "Equal arms differ: the machine was not quiet enough for these figures.\n");
@@ -295,9 +321,11 @@ cli::Run add_lab(cli::CommandLine& line, cli::Context& context) {
                           "'kernel' reads by device code of the backend that is configured",
                           fmt::join(source_names(), ", ")))
       .offer(source_names());
-  line.option("--setting", options->wanted.settings,
-              "Settings of the server: staged, split, monolithic, steer, coalesce, cap=SHARE, "
-              "governor=NAME, joined by + (the paper's eight, and caps)");
+  line.option(
+      "--setting", options->wanted.settings,
+      "Settings of the server: staged, split, monolithic, steer, coalesce, cap=SHARE, "
+      "governor=NAME, loss=SHARE (auto); devices=COUNT and limit=SHARE, for several sources "
+      "under a host limit; joined by + (the paper's eight, caps and devices)");
   line.flag("--quick", options->wanted.quick, "Three victims and settings, in three minutes");
   line.option("--run", options->run, "Length of a run of a victim in seconds (0.5)");
   line.option("--pairs", options->pairs, "Most pairs of a comparison (200)");

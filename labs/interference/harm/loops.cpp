@@ -32,10 +32,11 @@ std::uint64_t compute(std::uint64_t rounds, unsigned rank) {
   return state;
 }
 
-// Follows pointers through 512 KiB, which a core's second cache holds, in an order without a
-// pattern.
-std::uint64_t chase(std::uint64_t rounds, unsigned rank) {
-  constexpr std::uint32_t places = 64u << 10;
+constexpr std::uint32_t places_of_l1 = 3u << 10;   // 24 KiB, which a core's first cache holds;
+constexpr std::uint32_t places_of_l2 = 64u << 10;  // 512 KiB, which its second cache holds.
+
+// Follows pointers in an order without a pattern.
+std::uint64_t chase(std::uint32_t places, std::uint64_t rounds, unsigned rank) {
   std::vector<std::uint64_t> next(places);
   std::vector<std::uint32_t> order(places);
   std::iota(order.begin(), order.end(), 0u);
@@ -121,6 +122,7 @@ constexpr Loop all_loops[] = {
     {"single", "computes, on one thread: the control", true},
     {"compute", "computes, a thread a core", false},
     {"cache", "follows pointers within a core's caches", false},
+    {"l1", "follows pointers within a core's first cache", false},
     {"branchy", "branches on learnable data", false},
     {"stream", "reads and writes more than the caches hold", false},
     {"stencil", "computes between barriers", false},
@@ -128,7 +130,8 @@ constexpr Loop all_loops[] = {
 
 std::uint64_t work(std::string_view name, std::uint64_t rounds, unsigned rank, Stencil* stencil) {
   if (stencil != nullptr) return stencil->run(rounds, rank);
-  if (name == "cache") return chase(rounds, rank);
+  if (name == "cache") return chase(places_of_l2, rounds, rank);
+  if (name == "l1") return chase(places_of_l1, rounds, rank);
   if (name == "branchy") return branch(rounds, rank);
   if (name == "stream") return stream(rounds, rank);
   return compute(rounds, rank);

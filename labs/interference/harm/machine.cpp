@@ -1,6 +1,7 @@
 #include "labs/interference/harm/machine.hpp"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -66,7 +67,12 @@ Counters counters_of(std::string_view stat, std::string_view interrupts) {
   return counters;
 }
 
-double asleep_seconds(const std::string& cores) {
+namespace {
+
+bool is_polling(const std::string& state) { return state == "POLL"; }
+
+// -1 if no core shows a state of this kind; of polling, if none shows any state.
+double seconds_in_states(const std::string& cores, bool polling) {
   double sum = 0;
   bool shown = false;
   for (int core = 0;; ++core) {
@@ -76,7 +82,9 @@ double asleep_seconds(const std::string& cores) {
       const std::string files = fmt::format("{}/cpuidle/state{}/", folder, state);
       const std::string name = text_of(files + "name");
       const std::string time = text_of(files + "time");  // In microseconds.
-      if (name.empty() || name == "POLL" || time.empty()) continue;
+      if (name.empty() || time.empty()) continue;
+      if (polling) shown = true;
+      if (is_polling(name) != polling) continue;
       shown = true;
       sum += std::strtod(time.c_str(), nullptr) / 1e6;
     }
@@ -84,9 +92,30 @@ double asleep_seconds(const std::string& cores) {
   return shown ? sum : -1;
 }
 
+}  // namespace
+
+double asleep_seconds(const std::string& cores) { return seconds_in_states(cores, false); }
+double polling_seconds(const std::string& cores) { return seconds_in_states(cores, true); }
+
+void visit_cores() {
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  if (::sched_getaffinity(0, sizeof(usable), &usable) != 0) return;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &usable)) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    ::sched_setaffinity(0, sizeof(one), &one);  // Returns on that core; a core offline is passed.
+  }
+  ::sched_setaffinity(0, sizeof(usable), &usable);
+}
+
 Counters read_counters() {
   Counters counters = counters_of(text_of("/proc/stat"), text_of("/proc/interrupts"));
-  counters.asleep_s = asleep_seconds("/sys/devices/system/cpu");
+  constexpr const char* cores = "/sys/devices/system/cpu";
+  counters.asleep_s = asleep_seconds(cores);
+  counters.polling_s = polling_seconds(cores);
   return counters;
 }
 

@@ -12,8 +12,9 @@
 namespace k2k::labs::harm {
 
 struct Counters {
-  double asleep_s = -1;  // Of all cores in cpuidle's states beyond polling; -1: not shown.
-  double busy_s = 0;     // All cores' time,
+  double asleep_s = -1;   // Of all cores in cpuidle's states beyond polling; -1: not shown,
+  double polling_s = -1;  // and in its states of polling; -1: no state is shown.
+  double busy_s = 0;      // All cores' time,
   double idle_s = 0;
   double stolen_s = 0;    // and of it the hypervisor's.
   double interrupts = 0;  // Between cores: rescheduling and function calls.
@@ -21,8 +22,13 @@ struct Counters {
 // Parses /proc/stat and /proc/interrupts.
 Counters counters_of(std::string_view stat, std::string_view interrupts);
 // The time of all cores in cpuidle's states beyond polling, below /sys/devices/system/cpu; -1 if no
-// core shows one.
+// core shows one. Linux adds the time of a state when its core leaves it.
 double asleep_seconds(const std::string& cores);
+// The same in the states of polling; -1 if no core shows any state.
+double polling_seconds(const std::string& cores);
+// Runs for a moment on each core that the thread may use, so that the counters of cpuidle have the
+// idle time so far: a core that sleeps through a whole run would otherwise show none.
+void visit_cores();
 // A value that cannot be read is 0, and asleep_s -1.
 Counters read_counters();
 

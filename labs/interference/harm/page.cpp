@@ -121,6 +121,186 @@ std::string chart(const ordered_json& comparisons) {
   return svg;
 }
 
+double loss_of(const ordered_json& wall, const char* key) {
+  return 100 * (wall[key].get<double>() - 1);
+}
+
+// A scale of a chart's axis.
+struct Axis {
+  double least, most;  // Values,
+  double from, to;     // and their places.
+
+  [[nodiscard]] double at(double value) const {
+    return from + (to - from) * (value - least) / (most - least);
+  }
+};
+
+Axis axis_over(const std::vector<double>& values, double from, double to) {
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  const double margin = std::max(0.05 * (*most - *least), 1e-3);
+  return {*least - margin, *most + margin, from, to};
+}
+
+// The paper's figures 7 and 8: each combination's loss of the victims and requests a second.
+std::string pareto_chart(const std::string& source, const std::vector<ordered_json>& points) {
+  constexpr double left = 60, right = 620, top = 20, bottom = 360;
+  std::vector<double> losses = {0};
+  std::vector<double> rates = {1};
+  for (const ordered_json& one : points) {
+    for (const char* key : {"low", "high"}) {
+      losses.push_back(loss_of(one["wall"], key));
+      rates.push_back(one["rate_to_base"][key]);
+    }
+  }
+  const Axis x = axis_over(losses, left, right);
+  const Axis y = axis_over(rates, bottom, top);
+  std::string svg = fmt::format(
+      "<h3>{0}</h3>\n<div class=wide><svg role=img aria-label=\"Pareto chart of {0}\" viewBox=\"0 "
+      "0 "
+      "820 400\" width=\"820\">\n<line x1=\"{1}\" x2=\"{2}\" y1=\"{3}\" y2=\"{3}\" "
+      "stroke=\"#57606a\"/><line x1=\"{1}\" x2=\"{1}\" y1=\"{4}\" y2=\"{3}\" "
+      "stroke=\"#57606a\"/>\n",
+      in_html(source), left, right, bottom, top);
+  const auto text = [&](double at_x, double at_y, const std::string& words) {
+    svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", at_x, at_y, in_html(words));
+  };
+  text(left, bottom + 18, fmt::format("{:.1f} %", x.least));
+  text(right - 40, bottom + 18, fmt::format("{:.1f} %", x.most));
+  text((left + right) / 2 - 90, bottom + 34, "victims lose (less is left)");
+  text(4, bottom, fmt::format("{:.2f} x", y.least));
+  text(4, top + 10, fmt::format("{:.2f} x", y.most));
+  text(left + 6, top, "requests a second, of the base's");
+  for (const ordered_json& one : points) {
+    const bool front = one["front"];
+    const double at_x = x.at(loss_of(one["wall"], "mean"));
+    const double at_y = y.at(one["rate_to_base"]["mean"]);
+    svg += fmt::format(
+        "<line x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#8c959f\"/>"
+        "<line x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#8c959f\"/>"
+        "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\" fill=\"{}\"/>\n",
+        x.at(loss_of(one["wall"], "low")), x.at(loss_of(one["wall"], "high")), at_y, at_y, at_x,
+        at_x, y.at(one["rate_to_base"]["low"]), y.at(one["rate_to_base"]["high"]), at_x, at_y,
+        front ? "#bf3989" : "#4c78a8");
+    text(at_x + 8, at_y + 4, one["setting"].get<std::string>() + (front ? " *" : ""));
+  }
+  return svg + "</svg></div>\n";
+}
+
+std::string pareto_charts(const ordered_json& settings) {
+  std::vector<std::string> sources;
+  for (const ordered_json& one : settings) {
+    const std::string source = one["source"];
+    if (std::find(sources.begin(), sources.end(), source) == sources.end()) {
+      sources.push_back(source);
+    }
+  }
+  std::string all;
+  for (const std::string& source : sources) {
+    std::vector<ordered_json> points;
+    for (const ordered_json& one : settings) {
+      const bool shown =
+          one["source"] == source && one.contains("front") && !one["rate_to_base"].is_null();
+      if (shown) points.push_back(one);
+    }
+    if (points.size() >= 2) all += pareto_chart(source, points);
+  }
+  return all.empty() ? "<p>This study has no two settings without a cap.</p>\n" : all;
+}
+
+std::string interval_text(const ordered_json& interval, bool loss) {
+  if (interval.is_null()) return "-";
+  if (!loss) {
+    return fmt::format("{:.3f} [{:.3f}, {:.3f}]", interval["mean"].get<double>(),
+                       interval["low"].get<double>(), interval["high"].get<double>());
+  }
+  return fmt::format("{:+.2f} % [{:+.2f}, {:+.2f}]", loss_of(interval, "mean"),
+                     loss_of(interval, "low"), loss_of(interval, "high"));
+}
+
+// The paper's figure 12, and every other setting.
+std::string settings_table(const ordered_json& settings) {
+  std::string rows;
+  for (const ordered_json& one : settings) {
+    std::string remark;
+    if (one.value("front", false)) remark = "Pareto optimal";
+    if (one.value("dominates", false)) remark += ", dominates the base";
+    if (one.contains("kept")) {
+      remark = fmt::format("{} of the limit: {}", interval_text(one["of_limit"], false),
+                           one["kept"].get<bool>() ? "kept" : "exceeded");
+    }
+    rows += fmt::format(
+        "<tr><td>{}<td>{}<td class=number>{}<td class=number>{:.2f} %<td class=number>{}<td>{}"
+        "<td>{}</tr>\n",
+        in_html(one["source"]), in_html(one["setting"]), interval_text(one["wall"], true),
+        100 * one["share"].get<double>(), interval_text(one["rate_to_base"], false),
+        in_html(one["base"]), remark);
+  }
+  return "<div class=wide><table><tr><th>source<th>setting<th>victims lose<th>service threads, of "
+         "all cores<th>requests/s, of the base's<th>base<th>remark</tr>\n" +
+         rows + "</table></div>\n";
+}
+
+// `auto` on victims that its constant was not taken from.
+std::string auto_tables(const ordered_json& points) {
+  std::string all;
+  for (const ordered_json& point : points) {
+    std::string rows;
+    for (const ordered_json& one : point["victims"]) {
+      const ordered_json& factor = one["factor"];
+      const ordered_json& loss = one["loss"];
+      rows += fmt::format(
+          "<tr><td>{}<td class=number>{}<td class=number>{:.2f}<td class=number>{:+.2f} % "
+          "[{:+.2f}, "
+          "{:+.2f}]<td class=number>{:+.2f} %<td>{}</tr>\n",
+          in_html(one["victim"]),
+          factor.is_null() ? "-" : fmt::format("{:.2f}", factor.get<double>()),
+          one["constant"].get<double>(), 100 * loss["mean"].get<double>(),
+          100 * loss["low"].get<double>(), 100 * loss["high"].get<double>(),
+          100 * one["scaled_high"].get<double>(), one["kept"].get<bool>() ? "yes" : "no");
+    }
+    all += fmt::format(
+        "<h3>{}, {:g} % permitted: {} of {} victims keep it</h3>\n<div class=wide><table><tr>"
+        "<th>victim<th>its factor<th>the others' constant<th>loss, with the constant {:g}"
+        "<th>upper end, with the others' constant<th>kept</tr>\n{}</table></div>\n",
+        in_html(point["source"]), 100 * point["loss_max"].get<double>(),
+        point["kept"].get<std::size_t>(), point["of"].get<std::size_t>(),
+        point["assumed"].get<double>(), rows);
+  }
+  return all.empty() ? "<p>This study has no setting of auto.</p>\n" : all;
+}
+
+// Of victims that answer requests of their own.
+std::string tails_table(const ordered_json& comparisons) {
+  std::string rows;
+  for (const ordered_json& one : comparisons) {
+    if (!one.contains("tail")) continue;
+    rows += fmt::format("<tr><td>{}<td>{}<td>{}<td class=number>{}</tr>\n", in_html(one["victim"]),
+                        in_html(one["comparison"]), in_html(one["setting"]), percent(one["tail"]));
+  }
+  if (rows.empty()) return "<p>This study has no victim with a load generator.</p>\n";
+  return "<div class=wide><table><tr><th>victim<th>comparison<th>setting<th>99th percentile"
+         "</tr>\n" +
+         rows + "</table></div>\n";
+}
+
+// The paper's figure 5.
+std::string decomposition_table(const ordered_json& comparisons) {
+  std::string rows;
+  for (const ordered_json& one : comparisons) {
+    if (!one.contains("decomposed")) continue;
+    const ordered_json& parts = one["decomposed"];
+    rows += fmt::format(
+        "<tr><td>{}<td>{}<td class=number>{}<td class=number>{}<td class=number>{:+.2f} %"
+        "<td class=number>{}<td>{}</tr>\n",
+        in_html(one["victim"]), in_html(one["setting"]), percent(parts["stolen"]),
+        percent(parts["polluted"]), 100 * parts["sum"].get<double>(), percent(parts["loss"]),
+        parts["sum_in_interval"].get<bool>() ? "yes" : "no");
+  }
+  return "<div class=wide><table><tr><th>victim<th>setting<th>stolen time<th>pollution<th>sum"
+         "<th>measured loss<th>sum in its interval</tr>\n" +
+         rows + "</table></div>\n";
+}
+
 std::string machine_list(const ordered_json& machine) {
   std::string rows;
   for (const auto& [key, value] : machine.items()) {
@@ -143,6 +323,21 @@ std::string page_of(const ordered_json& result) {
       "the order ABBA or BAAB; intervals are of 95 %.</p>\n"
       "<h2>The paper's claims beside ours</h2>\n{}"
       "<h2>Wall time of the victims</h2>\n{}"
+      "<h2>Combinations of the mitigations: figures 7 and 8</h2>\n<p>Settings without a cap. A "
+      "star "
+      "marks those that no other one beats in both. The paper has four cores.</p>\n{}"
+      "<h2>Settings, governors and devices: figure 12</h2>\n{}"
+      "<h2>auto, each victim left out</h2>\n<p>A victim's factor is its loss under budgets over "
+      "the "
+      "share of the service threads; the constant is the geometric mean of the others' factors.</p>"
+      "\n{}"
+      "<h2>Where the loss comes from: figure 5</h2>\n<p>Stolen time is run delay added, pollution "
+      "CPU time added, both as parts of the CPU time and run delay without requests. The sum is "
+      "the "
+      "loss of a victim whose threads do not wait for each other.</p>\n{}"
+      "<h2>Latency of victims that serve</h2>\n<p>Logarithm of the ratio of the 99th "
+      "percentile.</p>"
+      "\n{}"
       "<h2>Comparisons</h2>\n<p>Run delay is added time on a run queue, as a part of the CPU time "
       "alone; CPU time and wall time are logarithms of the ratio. A comparison that ends "
       "&quot;exhausted&quot; or &quot;cut&quot; is not as precise as it should be.</p>\n{}"
@@ -150,7 +345,10 @@ std::string page_of(const ordered_json& result) {
       style, result["seed"].get<std::uint64_t>(), result["threads"].get<unsigned>(),
       result["run_s"].get<double>(), result["complete"].get<bool>() ? "" : ", not complete",
       claims_table(result["claims"]), chart(result["comparisons"]),
-      comparisons_table(result["comparisons"]), machine_list(result["machine"]));
+      pareto_charts(result["settings"]), settings_table(result["settings"]),
+      auto_tables(result["auto"]), decomposition_table(result["comparisons"]),
+      tails_table(result["comparisons"]), comparisons_table(result["comparisons"]),
+      machine_list(result["machine"]));
 }
 
 }  // namespace k2k::labs::harm

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 
 #include "labs/interference/governor/study.hpp"
+#include "labs/interference/harm/combinations.hpp"
+#include "labs/interference/harm/leave_one_out.hpp"
 #include "labs/interference/harm/machine.hpp"
 #include "labs/interference/harm/records.hpp"
 
@@ -17,7 +20,8 @@ namespace {
 
 const std::vector<std::string> quick_victims = {"single", "compute", "stencil"};
 const std::vector<std::string> quick_settings = {"staged", "monolithic", "default+cap=1%"};
-// The paper's eight combinations, its governor, and this project's.
+// The paper's eight combinations, its governor, and this project's (figure 12); devices under one
+// host limit.
 const std::vector<std::string> all_settings = {"staged",
                                                "staged+steer",
                                                "staged+coalesce",
@@ -33,12 +37,43 @@ const std::vector<std::string> all_settings = {"staged",
                                                "staged+cap=1%+governor=backoff",
                                                "staged+cap=5%+governor=backoff",
                                                "staged+cap=25%+governor=backoff",
-                                               "default+cap=1%+governor=displaced"};
+                                               "default",
+                                               "default+cap=1%+governor=displaced",
+                                               "default+cap=5%+governor=displaced",
+                                               "default+cap=25%+governor=displaced",
+                                               "default+loss=1%",
+                                               "default+loss=5%",
+                                               "default+loss=25%",
+                                               "default+devices=1+limit=5%",
+                                               "default+devices=2+limit=5%",
+                                               "default+devices=4+limit=5%",
+                                               "default+devices=8+limit=5%",
+                                               "default+devices=16+limit=5%"};
 
 ordered_json json_of(const Estimate& estimate) {
   return {{"low", governor::rounded(estimate.low)},
           {"mean", governor::rounded(estimate.mean)},
           {"high", governor::rounded(estimate.high)}};
+}
+
+// Idle time by cpuidle's states against that by /proc/stat.
+ordered_json idle_states_of(const Figures& figures) {
+  ordered_json json = {{"gap", json_of(figures.idle_gap)}, {"agree", nullptr}};
+  // Cores that are never idle agree about nothing.
+  if (figures.idle_gap.pairs > 0 && figures.mean_asleep_before >= asleep_least) {
+    json["agree"] = std::abs(figures.idle_gap.mean) <= idle_gap_max;
+  }
+  return json;
+}
+
+// The loss as stolen time and pollution (the paper's figure 5).
+ordered_json decomposed(const Figures& figures) {
+  const double sum = figures.stolen.mean + figures.polluted.mean;
+  return {{"stolen", json_of(figures.stolen)},
+          {"polluted", json_of(figures.polluted)},
+          {"sum", governor::rounded(sum)},
+          {"loss", json_of(figures.loss)},
+          {"sum_in_interval", figures.loss.contains(sum)}};
 }
 
 std::string problem_of(const Outcome& outcome) {
@@ -161,10 +196,15 @@ ordered_json json_of(const Outcome& outcome) {
                {"asleep_before", governor::rounded(figures.mean_asleep_before)},
                {"asleep_beside", governor::rounded(figures.mean_asleep)},
                {"idle_beside", governor::rounded(figures.mean_idle)},
+               {"polling_beside", governor::rounded(figures.mean_polling)},
                {"requests_per_s", governor::rounded(figures.mean_rate)},
                {"service_share", governor::rounded(figures.mean_service_share)},
+               {"share", json_of(figures.share)},
                {"governor_share", governor::rounded(figures.mean_governor_share)},
                {"wakes_per_request", governor::rounded(figures.mean_wakes)}});
+  if (outcome.comparison.kind == Kind::idle) json["idle_states"] = idle_states_of(figures);
+  if (figures.tail.pairs > 0) json["tail"] = json_of(figures.tail);
+  if (outcome.comparison.kind == Kind::service) json["decomposed"] = decomposed(figures);
   return json;
 }
 
@@ -182,16 +222,21 @@ ordered_json result_of(const StudyOptions& options, const std::vector<Outcome>& 
     judged.push_back(json_of(one));
     verdicts[one.verdict] = verdicts[one.verdict].get<int>() + 1;
   }
+  ordered_json points = ordered_json::array();
+  for (const SettingPoint& one : points_of(outcomes)) points.push_back(json_of(one));
+  ordered_json automatic = ordered_json::array();
+  for (const AutoPoint& one : auto_points_of(outcomes)) automatic.push_back(json_of(one));
   // The method is sound if equal arms do not differ.
   ordered_json sound = true;
   for (const Outcome& one : outcomes) {
     if (one.comparison.kind != Kind::a_a || one.figures.wall.pairs < 2) continue;
     if (!one.figures.inflation.contains(0) || !one.figures.delay.contains(0)) sound = false;
   }
-  return {{"kind", "result"},           {"schema", schema},           {"complete", complete},
-          {"seed", options.seed},       {"threads", options.threads}, {"run_s", options.run_s},
-          {"a_a_contains_0", sound},    {"verdicts", verdicts},       {"claims", judged},
-          {"comparisons", comparisons}, {"machine", machine()}};
+  return {{"kind", "result"},        {"schema", schema},           {"complete", complete},
+          {"seed", options.seed},    {"threads", options.threads}, {"run_s", options.run_s},
+          {"a_a_contains_0", sound}, {"verdicts", verdicts},       {"claims", judged},
+          {"settings", points},      {"auto", automatic},          {"comparisons", comparisons},
+          {"machine", machine()}};
 }
 
 }  // namespace k2k::labs::harm

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,6 +47,19 @@ struct SourceMessage {
   std::array<char, 300> text{};
 };
 
+// Closes what a source inherits: the pipes of other sources would keep those alive.
+void keep_only(int one, int other) {
+  const unsigned first = static_cast<unsigned>(std::min(one, other));
+  const unsigned last = static_cast<unsigned>(std::max(one, other));
+  constexpr unsigned standard = 3;
+  const auto close_all = [](unsigned from, unsigned to) {
+    if (from <= to) ::syscall(SYS_close_range, from, to, 0);
+  };
+  if (first > standard) close_all(standard, first - 1);
+  close_all(first + 1, last - 1);
+  close_all(last + 1, ~0u);
+}
+
 void say(int pipe, const SourceMessage& message) {
   // A laboratory that has ended reads nothing: then the report is dropped.
   [[maybe_unused]] const ssize_t sent = ::write(pipe, &message, sizeof(message));
@@ -59,11 +73,39 @@ void say(int pipe, const SourceMessage& message) {
   ::_exit(1);
 }
 
-// Blocks until the laboratory closes its end.
-void wait_for_end(int control) {
+// Blocks until the laboratory closes its end. A byte from it is passed on.
+template <class OnByte>
+void wait_for_end(int control, OnByte on_byte) {
   char byte = 0;
-  while (::read(control, &byte, 1) != 0) {
+  for (ssize_t got = 0; (got = ::read(control, &byte, 1)) != 0;) {
+    if (got > 0) on_byte();
   }
+}
+
+// What a source has used and done up to a moment.
+struct Mark {
+  Instant when{};
+  governor::Reading reading;
+  server::Stats stats;
+};
+
+Mark mark_of(const Runtime& runtime, governor::Observer& observer, int reports) {
+  const auto reading = observer.read();
+  if (!reading) fail(reports, reading.error());
+  return {now(), reading.value(), runtime.stats()};
+}
+
+std::uint64_t answered(const Mark& mark) { return mark.stats.requests - mark.stats.in_flight; }
+
+// The part of a report that begins with one mark and ends with another.
+void count_between(const Mark& begin, const Mark& end, SourceReport& report) {
+  report.seconds = std::chrono::duration<double>(end.when - begin.when).count();
+  report.requests = answered(end) - std::min(answered(begin), answered(end));
+  report.service_cpu_s = std::chrono::duration<double>(end.reading.cpu - begin.reading.cpu).count();
+  report.governor_cpu_s = end.stats.governor.sensor_seconds - begin.stats.governor.sensor_seconds;
+  report.wakes = end.stats.wakes - begin.stats.wakes;
+  report.preprocess_wakes = end.stats.preprocess_wakes - begin.stats.preprocess_wakes;
+  report.preprocessed = end.stats.preprocessed - begin.stats.preprocessed;
 }
 
 // Adds up the replays of a trace until `over`.
@@ -78,7 +120,6 @@ struct Replays {
       TraceReport one;
       const Result<TraceReport> done = trace.replay(
           runtime, {.outstanding = 64, .longest = trace.endless() ? endless : Nanoseconds{}}, &one);
-      report.requests += one.answered;
       report.errors += one.errors;
       report.device_cpu_s += std::chrono::duration<double>(one.device).count();
       delays.merge(one.delays);
@@ -123,7 +164,6 @@ class Requests {
     if (replays_.error) return *replays_.error;
     SourceReport report = replays_.report;
     if (reads_) {
-      report.requests = reads_->count();
       report.errors = reads_->errors();
       return report;
     }
@@ -160,42 +200,33 @@ class Requests {
   SourceMessage message;
   if (arm == Arm::twin) {
     say(reports, message);
-    wait_for_end(control);
+    wait_for_end(control, [] {});
     say(reports, message);
     ::_exit(0);
   }
   governor::Observer observer;
-  const auto before = observer.read();
-  if (!before) fail(reports, before.error());
+  Mark begin = mark_of(runtime.value(), observer, reports);
   Requests requests(runtime.value(), trace, kernel);
-  const Instant begin = now();
   if (Status status = requests.begin(); !status) fail(reports, status.error());
   say(reports, message);
-  wait_for_end(control);
+  wait_for_end(control, [&] { begin = mark_of(runtime.value(), observer, reports); });
+  const Mark end = mark_of(runtime.value(), observer, reports);
   requests.end();
-  const double seconds = std::chrono::duration<double>(now() - begin).count();
   const Result<SourceReport> made = requests.report();
   if (!made) fail(reports, made.error());
-  const auto after = observer.read();
-  if (!after) fail(reports, after.error());
-  const server::Stats stats = runtime->stats();
   message.report = made.value();
-  SourceReport& report = message.report;
-  report.seconds = seconds;
-  report.service_cpu_s =
-      std::chrono::duration<double>(after.value().cpu - before.value().cpu).count();
-  report.governor_cpu_s = stats.governor.sensor_seconds;
-  report.wakes = stats.wakes;
-  report.preprocess_wakes = stats.preprocess_wakes;
-  report.preprocessed = stats.preprocessed;
+  count_between(begin, end, message.report);
   say(reports, message);
   ::_exit(0);
 }
 
-Result<SourceMessage> hear(int reports) {
+Result<SourceMessage> hear(int reports, const volatile std::sig_atomic_t& stopped) {
+  pollfd watched{reports, POLLIN, 0};
+  while (::poll(&watched, 1, static_cast<int>(wait_step.count())) <= 0) {
+    if (stopped != 0) return Error{ECANCELED, "stopped"};
+  }
   SourceMessage message;
   const ssize_t got = ::read(reports, &message, sizeof(message));
-  if (got < 0 && errno == EINTR) return Error{ECANCELED, "stopped"};
   if (got != static_cast<ssize_t>(sizeof(message))) {
     return Error{ECHILD, "the source of requests ended without a report"};
   }
@@ -237,11 +268,30 @@ Result<Trace> no_ops(double rate) {
   return Trace::of(std::move(events), "no-ops");
 }
 
+Result<Crowd> crowd_of(const std::string& words) {
+  Crowd crowd;
+  std::istringstream list(words);
+  for (std::string word; std::getline(list, word, '+');) {
+    if (word.starts_with("devices=")) {
+      std::uint32_t devices = 0;
+      const Status status = read_count("devices", word.substr(8), devices_max, devices);
+      if (!status) return status.error();
+      crowd.devices = devices;
+    } else if (word.starts_with("limit=")) {
+      std::uint32_t permille = 0;
+      if (Status status = read_real_cap(word.substr(6), permille); !status) return status.error();
+      crowd.limit = permille / 1000.0;
+    }
+  }
+  return crowd;
+}
+
 Result<server::ServerConfig> setting_of(const std::string& words, server::ServerConfig config) {
   using server::BottomHalfMode;
   std::istringstream list(words);
   for (std::string word; std::getline(list, word, '+');) {
     if (word == "default") continue;
+    const bool valueless = word.ends_with('=');
     if (word == "staged") {
       config.bottom_half = BottomHalfMode::staged;
     } else if (word == "split") {
@@ -253,27 +303,35 @@ Result<server::ServerConfig> setting_of(const std::string& words, server::Server
       config.cores = {first_core()};
     } else if (word == "coalesce") {
       config.coalesce_window_us = paper_window_us;
-    } else if (word.starts_with("cap=")) {
+    } else if (word.starts_with("cap=") && !valueless) {
       if (Status status = read_real_cap(word.substr(4), config.cap_permille); !status) {
         return status.error();
       }
-    } else if (word.starts_with("governor=")) {
+    } else if (word.starts_with("governor=") && !valueless) {
       const Result<k2k::governor::Policy> policy = k2k::governor::policy_named(word.substr(9));
       if (!policy) return policy.error();
       config.governor = policy.value();
-    } else {
+    } else if (word.starts_with("loss=") && !valueless) {
+      if (Status status = read_real_cap(word.substr(5), config.loss_max_permille); !status) {
+        return status.error();
+      }
+      config.governor = k2k::governor::Policy::automatic;
+      config.cap_permille = 1000;
+    } else if (valueless || (!word.starts_with("devices=") && !word.starts_with("limit="))) {
       return Error{EINVAL,
                    fmt::format("setting '{}' has no word '{}'; there are default, staged, split, "
-                               "monolithic, steer, coalesce, cap=SHARE and governor=NAME, joined "
-                               "by '+'",
+                               "monolithic, steer, coalesce, cap=SHARE, governor=NAME, loss=SHARE, "
+                               "devices=COUNT and limit=SHARE, joined by '+'",
                                words, word)};
     }
   }
+  const Result<Crowd> crowd = crowd_of(words);
+  if (!crowd) return crowd.error();
   return config;
 }
 
-Result<SourceProcess> SourceProcess::start(const RuntimeConfig& base, Arm arm, const Trace& trace,
-                                           LaunchReads kernel) {
+Result<SourceProcess> SourceProcess::start(const SourcePlan& plan,
+                                           const volatile std::sig_atomic_t& stopped) {
   std::array<int, 2> control{};
   std::array<int, 2> reports{};
   if (::pipe2(control.data(), O_CLOEXEC) != 0) {
@@ -286,8 +344,8 @@ Result<SourceProcess> SourceProcess::start(const RuntimeConfig& base, Arm arm, c
   }
   Descriptor reports_read(reports[0]);
   Descriptor reports_write(reports[1]);
-  RuntimeConfig config = base;
-  if (kernel == nullptr) config.backend = "trace";
+  RuntimeConfig config = plan.config;
+  if (plan.kernel == nullptr) config.backend = "trace";
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) {
@@ -300,12 +358,13 @@ Result<SourceProcess> SourceProcess::start(const RuntimeConfig& base, Arm arm, c
     if (::getppid() != parent) ::_exit(1);
     ::setpgid(0, 0);
     for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
-    control_write = Descriptor();
-    be_source(config, arm, trace, kernel, control[0], reports[1]);
+    keep_only(control[0], reports[1]);
+    if (!plan.host_dir.empty()) ::setenv("K2K_HOST_DIR", plan.host_dir.c_str(), 1);
+    be_source(config, plan.arm, plan.trace, plan.kernel, control[0], reports[1]);
   }
-  SourceProcess process(child, std::move(control_write), std::move(reports_read));
+  SourceProcess process(child, std::move(control_write), std::move(reports_read), stopped);
   reports_write = Descriptor();
-  const Result<SourceMessage> ready = hear(process.reports_.number());
+  const Result<SourceMessage> ready = hear(process.reports_.number(), stopped);
   if (!ready) return ready.error();
   return process;
 }
@@ -313,7 +372,8 @@ Result<SourceProcess> SourceProcess::start(const RuntimeConfig& base, Arm arm, c
 SourceProcess::SourceProcess(SourceProcess&& other) noexcept
     : child_(std::exchange(other.child_, -1)),
       control_(std::move(other.control_)),
-      reports_(std::move(other.reports_)) {}
+      reports_(std::move(other.reports_)),
+      stopped_(other.stopped_) {}
 
 SourceProcess::~SourceProcess() {
   if (child_ < 0) return;
@@ -322,9 +382,15 @@ SourceProcess::~SourceProcess() {
   }
 }
 
+Status SourceProcess::count() {
+  const char byte = 1;
+  if (::write(control_.number(), &byte, 1) == 1) return {};
+  return Error{ECHILD, "the source of requests ended by itself"};
+}
+
 Result<SourceReport> SourceProcess::end() {
   control_ = Descriptor();
-  const Result<SourceMessage> message = hear(reports_.number());
+  const Result<SourceMessage> message = hear(reports_.number(), *stopped_);
   if (!message) return message.error();
   while (::waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {
   }

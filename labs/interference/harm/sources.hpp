@@ -4,12 +4,17 @@
 // backend of the configuration: a GPU takes no core, either; the cpu backend takes several.
 //
 //   laboratory ── fork ─▶ runtime, memory ── ready ─▶ replays or computes, or only exists (twin)
+//              ── a byte ─▶ counts from now on
 //              ── the pipe closes ─▶ ends ── report ─▶ laboratory
+//
+// A signal that sets `stopped` ends each wait for a source within wait_step: a read that a signal
+// interrupts is not enough, because the signal may come just before the read.
 //
 // Threading: the laboratory's thread, the only one of its process.
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <string>
@@ -43,14 +48,23 @@ Result<Trace> source_of(const std::string& name, std::uint64_t seed);
 // No-ops at an even rate, for one second and more.
 Result<Trace> no_ops(double rate);
 
+// Several sources at a time, each with a runtime and a process of its own, under a host limit.
+struct Crowd {
+  unsigned devices = 1;
+  double limit = 0;  // Of all cores' CPU time, for all of them together; 0: none.
+};
+inline constexpr std::uint32_t devices_max = 64;
+// The words "devices=8" and "limit=5%" of a setting. Errors: EINVAL.
+Result<Crowd> crowd_of(const std::string& words);
+
 // The settings of the server by words: "staged", "split" or "monolithic", "steer" (to one core),
-// "coalesce" (13 us), "cap=5%", "governor=NAME", joined by "+". "default": as configured. Errors:
-// EINVAL.
+// "coalesce" (13 us), "cap=5%", "governor=NAME", "loss=5%" (the policy `auto`), and the words of
+// crowd_of(), joined by "+". "default": as configured. Errors: EINVAL.
 Result<server::ServerConfig> setting_of(const std::string& words, server::ServerConfig config);
 
 struct SourceReport {
-  double seconds = 0;  // Of requests.
-  std::uint64_t requests = 0;
+  double seconds = 0;          // From count() to end(),
+  std::uint64_t requests = 0;  // and the requests answered in that time.
   std::uint64_t errors = 0;
   double delay_p50_us = 0;
   double delay_p99_us = 0;
@@ -66,28 +80,46 @@ struct SourceReport {
   }
 };
 
+inline constexpr std::chrono::milliseconds wait_step{50};
+
+// `trace` is not used by a twin, and neither is used with `kernel`, which launches reads on the
+// backend of the configuration.
+struct SourcePlan {
+  const RuntimeConfig& config;
+  Arm arm = Arm::service;
+  const Trace& trace;
+  LaunchReads kernel = nullptr;
+  std::string host_dir = {};  // K2K_HOST_DIR of the source; "": as inherited.
+};
+
 // A source that runs. The destructor kills it.
 class SourceProcess {
  public:
-  // Returns once the source replays, or the twin exists. `trace` is not used by a twin, and neither
-  // is used with `kernel`, which launches reads on the backend of the configuration. Errors: as
+  // Returns once the source replays, or the twin exists. `stopped` outlives the source. Errors: as
   // fork(2), Runtime::create() and Trace::replay(); ECANCELED, stopped.
-  static Result<SourceProcess> start(const RuntimeConfig& config, Arm arm, const Trace& trace,
-                                     LaunchReads kernel = nullptr);
+  static Result<SourceProcess> start(const SourcePlan& plan,
+                                     const volatile std::sig_atomic_t& stopped);
   ~SourceProcess();
   SourceProcess(SourceProcess&& other) noexcept;
   SourceProcess& operator=(SourceProcess&&) = delete;
 
-  // Ends it. Errors: ECHILD, it crashed; those of the replay.
+  // The report counts from now on, and not from the start.
+  Status count();
+  // Ends it. Errors: ECHILD, it crashed; ECANCELED, stopped; those of the replay.
   Result<SourceReport> end();
 
  private:
-  SourceProcess(pid_t child, Descriptor control, Descriptor reports)
-      : child_(child), control_(std::move(control)), reports_(std::move(reports)) {}
+  SourceProcess(pid_t child, Descriptor control, Descriptor reports,
+                const volatile std::sig_atomic_t& stopped)
+      : child_(child),
+        control_(std::move(control)),
+        reports_(std::move(reports)),
+        stopped_(&stopped) {}
 
   pid_t child_ = -1;
   Descriptor control_;  // Closing it ends the source.
   Descriptor reports_;
+  const volatile std::sig_atomic_t* stopped_;
 };
 
 }  // namespace k2k::labs::harm

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "host/limit.hpp"
 #include "labs/interference/harm/machine.hpp"
 
 namespace k2k::labs::harm {
@@ -22,7 +23,7 @@ using namespace std::chrono_literals;
 using nlohmann::ordered_json;
 
 // A source settles this long before its victim begins.
-constexpr auto settling = 20ms;
+constexpr double settling_s = 0.02;
 
 double seconds_since(Instant begin) { return std::chrono::duration<double>(now() - begin).count(); }
 
@@ -43,6 +44,28 @@ std::pair<Arm, Arm> arms_of(Kind kind) {
   }
   return {Arm::alone, Arm::alone};
 }
+
+host::Place host_place(const TemporaryFolder& folder) {
+  return {.path = folder.path() + "/host", .callers = true};
+}
+
+// A folder with a host limit, as `k2k host limit` writes it. The machine's own limit precedes it.
+Result<TemporaryFolder> limited_place(double limit) {
+  const Result<std::optional<double>> machines = host::read_limit(host::Place{});
+  if (machines && machines.value()) {
+    return Error{EBUSY, fmt::format("this machine has a host limit of {:g} %, which no study may "
+                                    "replace; remove it first: k2k host limit off",
+                                    100 * *machines.value())};
+  }
+  Result<TemporaryFolder> folder = TemporaryFolder::create("k2k-limit");
+  if (!folder) return folder.error();
+  if (Status status = host::write_limit(host_place(folder.value()), limit); !status) {
+    return status.error();
+  }
+  return folder;
+}
+
+double part_of(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 // Logarithm of a quotient; 0 if a side has nothing.
 double log_ratio(double b, double a) { return a > 0 && b > 0 ? std::log(b / a) : 0; }
@@ -69,7 +92,9 @@ ordered_json json_of(const Run& run) {
           {"wakes", run.wakes},
           {"interrupts", run.interrupts},
           {"asleep", run.asleep},
+          {"polling", run.polling},
           {"idle", run.idle},
+          {"tail_s", run.tail_s},
           {"stolen", run.stolen}};
 }
 
@@ -85,7 +110,9 @@ Run run_from(const ordered_json& json) {
   run.wakes = json.at("wakes");
   run.interrupts = json.at("interrupts");
   run.asleep = json.at("asleep");
+  run.polling = json.at("polling");
   run.idle = json.at("idle");
+  run.tail_s = json.at("tail_s");
   run.stolen = json.at("stolen");
   return run;
 }
@@ -96,6 +123,12 @@ Figures figures_of(const std::vector<std::pair<Run, Run>>& pairs, Kind kind, con
   std::vector<double> inflation;
   std::vector<double> delay;
   std::vector<double> wall;
+  std::vector<double> stolen;
+  std::vector<double> polluted;
+  std::vector<double> loss;
+  std::vector<double> share;
+  std::vector<double> idle_gap;
+  std::vector<double> tail;
   std::vector<double> rate;
   std::vector<double> interrupts;
   std::vector<double> asleep;
@@ -114,6 +147,15 @@ Figures figures_of(const std::vector<std::pair<Run, Run>>& pairs, Kind kind, con
     inflation.push_back(log_ratio(b.cpu_s, a.cpu_s));
     delay.push_back(a.cpu_s > 0 ? (b.run_delay_s - a.run_delay_s) / a.cpu_s : 0);
     wall.push_back(log_ratio(b.wall_s, a.wall_s));
+    stolen.push_back(part_of(b.run_delay_s - a.run_delay_s, a.cpu_s + a.run_delay_s));
+    polluted.push_back(part_of(b.cpu_s - a.cpu_s, a.cpu_s + a.run_delay_s));
+    loss.push_back(part_of(b.wall_s - a.wall_s, a.wall_s));
+    share.push_back(b.service_share);
+    if (a.tail_s > 0 && b.tail_s > 0) tail.push_back(log_ratio(b.tail_s, a.tail_s));
+    for (const Run* one : {&a, &b}) {
+      if (one->asleep < 0 || one->polling < 0) continue;
+      idle_gap.push_back(one->asleep + one->polling - one->idle);
+    }
     rate.push_back(log_ratio(b.rate, a.rate));
     interrupts.push_back(log_ratio(b.interrupts, a.interrupts));
     if (a.asleep >= 0 && b.asleep >= 0) {
@@ -123,6 +165,7 @@ Figures figures_of(const std::vector<std::pair<Run, Run>>& pairs, Kind kind, con
       figures.mean_asleep += b.asleep;
     }
     figures.mean_idle += b.idle;
+    figures.mean_polling += std::max(0.0, b.polling);
     if (b.rate > 0) rate_level.push_back(std::log(b.rate));
     if (b.wakes > 0) wakes_level.push_back(std::log(b.wakes));
     if (b.asleep > 0) asleep_level.push_back(std::log(b.asleep));
@@ -143,6 +186,12 @@ Figures figures_of(const std::vector<std::pair<Run, Run>>& pairs, Kind kind, con
   figures.rate_level = bootstrap(rate_level, seed + 8);
   figures.wakes_level = bootstrap(wakes_level, seed + 9);
   figures.asleep_level = bootstrap(asleep_level, seed + 10);
+  figures.stolen = bootstrap(stolen, seed + 11);
+  figures.polluted = bootstrap(polluted, seed + 12);
+  figures.loss = bootstrap(loss, seed + 13);
+  figures.share = bootstrap(share, seed + 14);
+  figures.idle_gap = bootstrap(idle_gap, seed + 15);
+  figures.tail = bootstrap(tail, seed + 16);
   if (const auto counted = static_cast<double>(occupied.size()); counted > 0) {
     figures.mean_rate /= counted;
     figures.mean_service_share /= counted;
@@ -151,6 +200,7 @@ Figures figures_of(const std::vector<std::pair<Run, Run>>& pairs, Kind kind, con
     figures.mean_asleep_before /= counted;
     figures.mean_asleep /= counted;
     figures.mean_idle /= counted;
+    figures.mean_polling /= counted;
   }
   const std::vector<Estimate> primary =
       kind == Kind::reverse ? std::vector<Estimate>{figures.rate}
@@ -179,31 +229,22 @@ Result<Run> Study::measure(const Comparison& comparison, bool side) {
   const Arm arm = side ? second : first;
   const bool no_victim =
       comparison.kind == Kind::idle || (comparison.kind == Kind::reverse && !side);
-  std::optional<SourceProcess> source;
-  if (arm != Arm::alone) {
-    RuntimeConfig config = options_.config;
-    const Result<server::ServerConfig> setting = setting_of(comparison.setting, config.server);
-    if (!setting) return setting.error();
-    config.server = setting.value();
-    Result<Trace> trace = source_of(comparison.source, options_.seed);
-    if (arm == Arm::no_op) {
-      const Result<double> rate = rate_of(comparison);
-      if (!rate) return rate.error();
-      trace = no_ops(rate.value());
-    }
-    if (!trace) return trace.error();
-    const bool by_kernel = comparison.source == kernel_source;
-    Result<SourceProcess> started =
-        SourceProcess::start(config, arm, trace.value(), by_kernel ? options_.kernel : nullptr);
-    if (!started) return started.error();
-    source.emplace(std::move(started).value());
+  std::optional<TemporaryFolder> limited;  // Outlives the sources.
+  Result<std::vector<SourceProcess>> sources = start_sources(comparison, arm, limited);
+  if (!sources) return sources.error();
+  std::this_thread::sleep_for(
+      std::chrono::duration<double>(limited ? options_.settling_limited_s : settling_s));
+  if (stopped()) return Error{ECANCELED, "stopped"};
+  for (SourceProcess& source : sources.value()) {
+    if (Status status = source.count(); !status) return status.error();
   }
-  std::this_thread::sleep_for(settling);
+  if (comparison.kind == Kind::idle) visit_cores();
   const Counters before = read_counters();
   const Instant begin = now();
   Run run;
   if (no_victim) {
     std::this_thread::sleep_for(std::chrono::duration<double>(options_.run_s));
+    if (stopped()) return Error{ECANCELED, "stopped"};
     run.wall_s = seconds_since(begin);
   } else {
     const Result<Usage> usage = run_victim(comparison.victim, options_.threads, *stopped_);
@@ -211,8 +252,10 @@ Result<Run> Study::measure(const Comparison& comparison, bool side) {
     run.wall_s = usage.value().wall_s;
     run.cpu_s = usage.value().cpu_s;
     run.run_delay_s = usage.value().run_delay_s;
+    run.tail_s = usage.value().tail_s;
   }
   const double took = seconds_since(begin);
+  if (comparison.kind == Kind::idle) visit_cores();
   const Counters after = read_counters();
   const auto cores = static_cast<double>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
   run.stolen = (after.stolen_s - before.stolen_s) / (took * cores);
@@ -221,24 +264,66 @@ Result<Run> Study::measure(const Comparison& comparison, bool side) {
   if (before.asleep_s >= 0 && after.asleep_s >= 0) {
     run.asleep = (after.asleep_s - before.asleep_s) / (took * cores);
   }
-  if (source) {
-    const Result<SourceReport> report = source->end();
+  if (before.polling_s >= 0 && after.polling_s >= 0) {
+    run.polling = (after.polling_s - before.polling_s) / (took * cores);
+  }
+  double requests = 0;
+  double wakes = 0;
+  for (SourceProcess& source : sources.value()) {
+    const Result<SourceReport> report = source.end();
     if (!report) return report.error();
     const SourceReport& seen = report.value();
     if (seen.errors != 0) {
       return Error{EIO, fmt::format("{} of {} answers of the source were wrong", seen.errors,
                                     seen.requests)};
     }
-    run.rate = seen.rate();
-    run.service_cpu_s = seen.service_cpu_s;
-    run.service_share = seen.seconds > 0 ? seen.service_cpu_s / (seen.seconds * cores) : 0;
-    run.governor_cpu_s = seen.governor_cpu_s;
-    run.wakes = seen.requests > 0
-                    ? static_cast<double>(seen.wakes) / static_cast<double>(seen.requests)
-                    : 0;
+    run.rate += seen.rate();
+    run.service_cpu_s += seen.service_cpu_s;
+    run.service_share += seen.seconds > 0 ? seen.service_cpu_s / (seen.seconds * cores) : 0;
+    run.governor_cpu_s += seen.governor_cpu_s;
+    requests += static_cast<double>(seen.requests);
+    wakes += static_cast<double>(seen.wakes);
   }
+  if (requests > 0) run.wakes = wakes / requests;
   if (stopped()) return Error{ECANCELED, "stopped"};
   return run;
+}
+
+Result<std::vector<SourceProcess>> Study::start_sources(const Comparison& comparison, Arm arm,
+                                                        std::optional<TemporaryFolder>& limited) {
+  std::vector<SourceProcess> sources;
+  if (arm == Arm::alone) return sources;
+  RuntimeConfig config = options_.config;
+  const Result<server::ServerConfig> setting = setting_of(comparison.setting, config.server);
+  if (!setting) return setting.error();
+  config.server = setting.value();
+  const Result<Crowd> crowd = crowd_of(comparison.setting);
+  if (!crowd) return crowd.error();
+  if (crowd.value().limit > 0) {
+    Result<TemporaryFolder> folder = limited_place(crowd.value().limit);
+    if (!folder) return folder.error();
+    limited.emplace(std::move(folder).value());
+  }
+  Result<Trace> trace = source_of(comparison.source, options_.seed);
+  if (arm == Arm::no_op) {
+    const Result<double> rate = rate_of(comparison);
+    if (!rate) return rate.error();
+    trace = no_ops(rate.value());
+  }
+  if (!trace) return trace.error();
+  const bool by_kernel = comparison.source == kernel_source;
+  for (unsigned device = 0; device < crowd.value().devices; ++device) {
+    Result<SourceProcess> started =
+        SourceProcess::start({.config = config,
+                              .arm = arm,
+                              .trace = trace.value(),
+                              .kernel = by_kernel ? options_.kernel : nullptr,
+                              .host_dir = limited ? host_place(*limited).path : std::string()},
+                             *stopped_);
+    if (!started) return started.error();
+    sources.push_back(std::move(started).value());
+  }
+  return sources;
 }
 
 Result<Figures> Study::compare(const Comparison& comparison, const EarlierRuns& earlier,

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/temporary_folder.hpp"
 #include "base/units.hpp"
 #include "bench/verdict.hpp"
 #include "k2k/runtime.hpp"
@@ -54,7 +55,9 @@ struct Run {
   double wakes = 0;       // A request.
   double interrupts = 0;  // Between cores, a second and core.
   double asleep = -1;     // Part of all cores' time in sleep states; -1: not shown,
+  double polling = -1;    // in the idle states of polling; -1: not shown,
   double idle = 0;        // and idle by /proc/stat.
+  double tail_s = -1;     // 99th percentile of the victim's latency; -1: it has none.
   double stolen = 0;      // By the hypervisor; a part of all cores' time.
 };
 nlohmann::ordered_json json_of(const Run& run);
@@ -62,6 +65,11 @@ Run run_from(const nlohmann::ordered_json& json);
 
 // A pair with a run in which the hypervisor took more than this is not counted.
 inline constexpr double stolen_max = 0.02;
+
+// Cores that sleep less than this without requests have no sleep to lose.
+inline constexpr double asleep_least = 0.2;
+// cpuidle and /proc/stat agree if their idle times differ by at most this part of all cores' time.
+inline constexpr double idle_gap_max = 0.02;
 
 // Why there is no figure of sleep.
 inline constexpr const char* no_sleep_states = "this machine shows no sleep states (cpuidle)";
@@ -71,13 +79,21 @@ struct Figures {
   Estimate inflation;  // Logarithm of CPU time: polluted caches and predictors.
   Estimate delay;      // Run delay added, of the CPU time of A: stolen.
   Estimate wall;       // Logarithm of wall time.
-  Estimate rate;       // Logarithm of requests a second (reverse).
+  // The paper's figure 5, as parts of A's CPU time and run delay: run delay added, and CPU time
+  // added. Their sum is the loss of a victim whose threads never wait for each other.
+  Estimate stolen;
+  Estimate polluted;
+  Estimate loss;      // Wall time added, of A's.
+  Estimate share;     // Of all cores' CPU time, by the service threads of the B runs.
+  Estimate idle_gap;  // Idle time by cpuidle less that by /proc/stat, parts of all cores' time.
+  Estimate rate;      // Logarithm of requests a second (reverse).
   // Logarithms of the B runs alone, to compare settings: requests a second, wake-ups, sleep.
   Estimate rate_level;
   Estimate wakes_level;
   Estimate asleep_level;
   Estimate asleep;                // Part of all cores' time, added by B.
   Estimate asleep_ratio;          // Logarithm of the sleep.
+  Estimate tail;                  // Logarithm of the 99th percentile of the victim's latency.
   Estimate interrupts;            // Logarithm of interrupts between cores.
   double mean_rate = 0;           // Of the B runs.
   double mean_service_share = 0;  // Likewise,
@@ -85,7 +101,8 @@ struct Figures {
   double mean_wakes = 0;
   double mean_asleep_before = 0;  // Of the A runs,
   double mean_asleep = 0;         // and of the B runs,
-  double mean_idle = 0;           // which were idle so long by /proc/stat.
+  double mean_idle = 0;           // which were idle so long by /proc/stat,
+  double mean_polling = 0;        // and in idle states of polling.
   bool sleep_shown = false;
   std::size_t made = 0;       // Pairs,
   std::size_t discarded = 0;  // and those that did not count.
@@ -102,6 +119,9 @@ struct StudyOptions {
   unsigned threads = 1;
   double run_s = 0.25;
   StopRule rule = {};
+  // Under a host limit the runtimes must have seen each other before a victim begins, and have
+  // spent their full buckets.
+  double settling_limited_s = 1.5;
   double longest_s = 0;  // Of all comparisons together; 0: no limit.
   LaunchReads kernel =
       on_cpu::launch_reads;  // Of the source "kernel", for the backend of `config`.
@@ -140,6 +160,9 @@ class Study {
                           const Keep& keep, double until_s,
                           const std::function<void(std::size_t)>& progress);
   Result<double> rate_of(const Comparison& comparison);
+  // One, or the setting's number of devices, under its host limit in the folder `limited`.
+  Result<std::vector<SourceProcess>> start_sources(const Comparison& comparison, Arm arm,
+                                                   std::optional<TemporaryFolder>& limited);
   [[nodiscard]] double elapsed_s() const;
 
   const StudyOptions options_;

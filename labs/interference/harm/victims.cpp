@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,9 +17,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
-#include <thread>
 
 #include "base/clock.hpp"
 #include "base/descriptor.hpp"
@@ -32,6 +35,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto look_period = 10ms;
+constexpr auto loop_wait = 100ms;
 constexpr std::uint64_t rounds_first = 64;
 constexpr std::uint64_t rounds_max = 1u << 30;
 
@@ -98,25 +102,14 @@ struct VictimMessage {
   ::_exit(sent == sizeof(message) ? 127 : 126);
 }
 
-// The schedstat of a process' threads: of each the last value that was seen.
+// The schedstat of the threads of a process and of the processes that it starts: of each the last
+// value that was seen.
 class Tasks {
  public:
-  explicit Tasks(pid_t process) : folder_(fmt::format("/proc/{}/task", process)) {}
+  explicit Tasks(pid_t process) : process_(std::to_string(process)) {}
 
   // Errors: of the first look. Threads that end meanwhile are no error.
-  Status look() {
-    std::error_code error;
-    std::filesystem::directory_iterator list(folder_, error);
-    if (error) return Error{error.value(), fmt::format("{}: {}", folder_, error.message())};
-    for (const auto end = std::filesystem::directory_iterator(); list != end;
-         list.increment(error)) {
-      const Result<Schedstat> seen = read_schedstat(list->path().string() + "/schedstat");
-      if (seen) last_[list->path().filename().string()] = seen.value();
-      if (!seen && last_.empty()) return seen.error();
-      if (error) break;
-    }
-    return {};
-  }
+  Status look() { return look_at(process_, 0); }
   [[nodiscard]] double run_delay_s() const {
     double sum = 0;
     for (const auto& [thread, seen] : last_) sum += seen.run_delay_s;
@@ -124,9 +117,58 @@ class Tasks {
   }
 
  private:
-  std::string folder_;
+  static constexpr int generations_max = 8;
+
+  Status look_at(const std::string& process, int generation) {
+    const std::string folder = "/proc/" + process + "/task";
+    std::error_code error;
+    std::filesystem::directory_iterator list(folder, error);
+    if (error) return Error{error.value(), fmt::format("{}: {}", folder, error.message())};
+    for (const auto end = std::filesystem::directory_iterator(); list != end;
+         list.increment(error)) {
+      const std::string task = list->path().string();
+      const Result<Schedstat> seen = read_schedstat(task + "/schedstat");
+      if (seen) last_[list->path().filename().string()] = seen.value();
+      if (!seen && last_.empty()) return seen.error();
+      // A Linux without this file tells no children.
+      std::ifstream children(task + "/children");
+      for (std::string child; generation < generations_max && children >> child;) {
+        static_cast<void>(look_at(child, generation + 1));
+      }
+      if (error) break;
+    }
+    return {};
+  }
+
+  std::string process_;
   std::map<std::string, Schedstat> last_;
 };
+
+// A server without a file of its own, its load generator, and the end of both. $1 is the path of
+// the input, beside which the socket and the latencies lie.
+constexpr const char* redis_script = R"(
+rm -f "$1.socket" "$1.latencies"
+setpriv --pdeathsig KILL redis-server --port 0 --unixsocket "$1.socket" --save "" --appendonly no &
+server=$!
+tries=0
+until redis-cli -s "$1.socket" ping; do
+  tries=$((tries + 1)); [ $tries -lt 500 ] || exit 3
+  kill -0 $server || exit 4
+  sleep 0.01
+done
+redis-benchmark -s "$1.socket" -n 20000 -c 8 -d 64 -t get --csv > "$1.latencies"; status=$?
+kill $server; wait $server
+exit $status
+)";
+
+Result<double> read_tail(const Victim& victim) {
+  std::ifstream file(victim.latencies);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const Result<double> tail = tail_of(text);
+  if (tail) return tail;
+  return Error{tail.error().code,
+               fmt::format("{} in {}: {}", victim.name, victim.latencies, tail.error().message)};
+}
 
 Error failed(const Victim& victim, int status) {
   if (WIFSIGNALED(status)) {
@@ -140,10 +182,12 @@ Error failed(const Victim& victim, int status) {
 
 std::string Victim::missing() const {
   if (!loop.empty()) return "";
-  if (path_of(command.front()).empty()) {
-    return package.empty()
-               ? fmt::format("there is no program '{}'", command.front())
-               : fmt::format("'{}' is not installed: apt install {}", command.front(), package);
+  std::vector<std::string> programs = needs;
+  programs.insert(programs.begin(), command.front());
+  for (const std::string& program : programs) {
+    if (!path_of(program).empty()) continue;
+    return package.empty() ? fmt::format("there is no program '{}'", program)
+                           : fmt::format("'{}' is not installed: apt install {}", program, package);
   }
   if (package != "python3-numpy") return "";
   const bool has = std::system("/usr/bin/python3 -c 'import numpy' > /dev/null 2>&1") == 0;
@@ -198,10 +242,37 @@ std::vector<Victim> all_victims(const std::string& input, unsigned threads) {
        "--input-res", "320x240", "--fps", "25", "-o", "/dev/null", "{input}"},
       false);
   add("povray", "renders a picture", "povray",
-      {"povray", "-D", "+W160", "+H120", "+WT{threads}", "+O/dev/null",
+      {"povray", "-D", "-F", "+W160", "+H120", "+WT{threads}",
        "+I/usr/share/doc/povray/examples/advanced/abyss.pov"},
       false);
+  all.back().needs = {"/usr/share/doc/povray/examples/advanced/abyss.pov"};
+  all.back().package = "povray povray-examples";
+  add("quantlib", "prices an option in many ways", "quantlib-examples", {"EquityOption"}, true);
+  add("redis", "answers 20,000 requests of eight clients", "redis-server redis-tools",
+      {"sh", "-c", redis_script, "redis", input}, false);
+  all.back().needs = {"redis-server", "redis-cli", "redis-benchmark", "setpriv"};
+  all.back().latencies = input + ".latencies";
   return all;
+}
+
+Result<double> tail_of(const std::string& csv) {
+  constexpr const char* column = "\"p99_latency_ms\"";
+  std::istringstream lines(csv);
+  std::string names;
+  std::string values;
+  std::getline(lines, names);
+  std::getline(lines, values);
+  std::istringstream names_left(names);
+  std::istringstream values_left(values);
+  std::string value;
+  for (std::string name; std::getline(names_left, name, ',');) {
+    if (!std::getline(values_left, value, ',')) break;
+    if (name != column || value.size() < 3) continue;
+    char* end = nullptr;
+    const double tail_ms = std::strtod(value.c_str() + 1, &end);
+    if (*end == '"' && tail_ms > 0) return tail_ms / 1e3;
+  }
+  return Error{EIO, "the load generator told no 99th percentile of the latency"};
 }
 
 Result<Victim> victim_of(const std::string& text) {
@@ -280,20 +351,21 @@ Result<Usage> run_victim(const Victim& victim, unsigned threads,
   siginfo_t ended{};
   bool killed = false;
   const bool is_loop = !victim.loop.empty();
+  const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
   while (true) {
     ended.si_pid = 0;
-    // A loop reports its own account, so nothing wakes beside it.
-    const int wait = ::waitid(P_PID, static_cast<id_t>(child), &ended,
-                              WEXITED | WNOWAIT | (is_loop ? 0 : WNOHANG));
+    const int wait = ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT | WNOHANG);
     if (wait == 0 && ended.si_pid == child) break;
     if (stopped != 0 && !killed) {
       ::kill(-child, SIGKILL);
       ::kill(child, SIGKILL);
       killed = true;
     }
-    if (is_loop) continue;
-    std::this_thread::sleep_for(look_period);
-    static_cast<void>(tasks.look());
+    // A loop reports its own account, so little wakes beside it. A wait without an end could miss
+    // the signal that stops the laboratory.
+    pollfd watched{process.number(), POLLIN, 0};
+    ::poll(&watched, 1, static_cast<int>((is_loop ? loop_wait : look_period).count()));
+    if (!is_loop) static_cast<void>(tasks.look());
   }
   Usage usage;
   usage.wall_s = std::chrono::duration<double>(now() - begin).count();
@@ -323,6 +395,11 @@ Result<Usage> run_victim(const Victim& victim, unsigned threads,
   };
   usage.cpu_s = seconds(used.ru_utime) + seconds(used.ru_stime);
   usage.run_delay_s = tasks.run_delay_s();
+  if (!victim.latencies.empty()) {
+    const Result<double> tail = read_tail(victim);
+    if (!tail) return tail.error();
+    usage.tail_s = tail.value();
+  }
   return usage;
 }
 
@@ -332,7 +409,9 @@ Result<std::uint64_t> rounds_taking(Victim victim, double seconds, unsigned thre
   while (true) {
     const Result<Usage> usage = run_victim(victim, threads, stopped);
     if (!usage) return usage.error();
-    const double took = std::max(usage.value().wall_s, 1e-6);
+    // A thread's CPU time: beside other programs it is what the loop takes alone.
+    const double running = victim.one_thread ? 1.0 : static_cast<double>(std::max(1u, threads));
+    const double took = std::max(usage.value().cpu_s / running, 1e-6);
     const double wanted = static_cast<double>(victim.rounds) * seconds / took;
     if (took > seconds / 4) {
       return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(wanted), 1, rounds_max);

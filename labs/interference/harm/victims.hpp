@@ -22,6 +22,9 @@ struct Victim {
   std::string loop = {};                  // A name of loops.hpp; else the program is executed:
   std::vector<std::string> command = {};  // the program and its arguments. "{input}", "{threads}".
   std::string package = {};               // The package of Debian that has it.
+  std::vector<std::string> needs = {};    // Other programs that it starts.
+  // The file to which its load generator writes latencies, as redis-benchmark --csv; "": none.
+  std::string latencies = {};
   bool one_thread = false;
   std::uint64_t rounds = 0;  // Of a loop.
 
@@ -40,10 +43,14 @@ Status make_input(const std::string& path, std::size_t bytes, std::uint64_t seed
 struct Usage {
   double wall_s = 0;
   double cpu_s = 0;          // Of all its threads,
-  double run_delay_s = 0;    // and their time on a run queue. Of a program's threads that ended
+  double run_delay_s = 0;    // and their time on a run queue. Of threads and processes that ended
                              // early, as of the last look, every 10 ms.
   std::uint64_t answer = 0;  // Of a loop.
+  double tail_s = -1;        // 99th percentile of the latency; -1: it has none.
 };
+
+// The 99th percentile of redis-benchmark's table in seconds. Errors: EIO, it has no such column.
+Result<double> tail_of(const std::string& csv);
 
 // Runs a victim to its end. A signal that sets `stopped` kills it. Errors:
 //   ECANCELED  stopped

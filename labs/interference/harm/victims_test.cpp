@@ -50,6 +50,61 @@ TEST(HarmVictims, more_rounds_are_more_work) {
   EXPECT_GT(many.value().cpu_s, 4 * few.value().cpu_s);
 }
 
+TEST(HarmVictims, programs_that_a_victim_starts_are_measured_with_it) {
+  // The shell itself waits; what it starts computes, more threads than a core at a time.
+  const Result<Usage> usage = run_victim(
+      program({"sh", "-c",
+               "for i in 1 2 3 4 5 6; do { n=0; while [ $n -lt 60000 ]; do n=$((n+1)); done; } & "
+               "done; wait"}),
+      1, unstopped);
+  ASSERT_TRUE(usage.ok()) << usage.error().message;
+  EXPECT_GT(usage.value().cpu_s, 0.01);
+  EXPECT_GT(usage.value().run_delay_s, 0.001);
+  EXPECT_EQ(usage.value().tail_s, -1);
+}
+
+TEST(HarmVictims, a_load_generator_tells_the_tail_of_the_latency) {
+  const std::string names =
+      "\"test\",\"rps\",\"p50_latency_ms\",\"p99_latency_ms\",\"max_latency_ms\"\n";
+  EXPECT_DOUBLE_EQ(tail_of(names + "\"GET\",\"28169.02\",\"0.047\",\"3.735\",\"9\"\n").value(),
+                   0.003735);
+  for (const std::string& wrong :
+       {std::string(), names, names + "\"GET\",\"28169.02\"\n",
+        names + "\"GET\",\"1\",\"1\",\"much\",\"9\"\n", std::string("ERROR\nno server\n")}) {
+    EXPECT_EQ(tail_of(wrong).error().code, EIO) << wrong;
+  }
+  Victim silent = program({"true"});
+  silent.latencies = "/nowhere/x";
+  const Result<Usage> usage = run_victim(silent, 1, unstopped);
+  ASSERT_FALSE(usage.ok());
+  EXPECT_EQ(usage.error().message,
+            "mine in /nowhere/x: the load generator told no 99th percentile of the latency");
+}
+
+TEST(HarmVictims, redis_serves_its_load_and_is_gone) {
+  const std::string input = testing::TempDir() + "k2k_redis_" + std::to_string(::getpid());
+  for (const Victim& one : all_victims(input, 2)) {
+    if (one.name != "redis") continue;
+    if (const std::string reason = one.missing(); !reason.empty()) GTEST_SKIP() << reason;
+    const Result<Usage> usage = run_victim(one, 2, unstopped);
+    ASSERT_TRUE(usage.ok()) << usage.error().message;
+    EXPECT_GT(usage.value().tail_s, 0);
+    EXPECT_GT(usage.value().cpu_s, 0.01) << "of the server and its load";
+    EXPECT_NE(::access((input + ".socket").c_str(), F_OK), 0) << "the server removes its socket";
+    ::unlink((input + ".latencies").c_str());
+    return;
+  }
+  FAIL() << "there is no victim redis";
+}
+
+TEST(HarmVictims, a_program_that_needs_others_names_the_one_that_is_missing) {
+  Victim victim = program({"sh"});
+  victim.needs = {"/nowhere/needed"};
+  EXPECT_EQ(victim.missing(), "there is no program '/nowhere/needed'");
+  victim.package = "needed";
+  EXPECT_EQ(victim.missing(), "'/nowhere/needed' is not installed: apt install needed");
+}
+
 TEST(HarmVictims, rounds_are_found_for_a_time) {
   const Result<std::uint64_t> rounds = rounds_taking(loop_of("single", 0), 0.02, 1, unstopped);
   ASSERT_TRUE(rounds.ok());
