@@ -19,7 +19,11 @@ namespace {
 server::Stats example() {
   server::Stats stats;
   stats.requests = 5;
+  stats.preprocess_wakes = 4;
+  stats.preprocessed = 9;
   stats.governor.cap = 0.05;
+  stats.governor.loss = 0.013;
+  stats.governor.free_seconds = 1.5;
   server::CallStats call;
   call.name = "a \"call\"\\\nof two lines";
   call.count = 3;
@@ -41,6 +45,10 @@ TEST(MetricsText, can_be_read_by_prometheus) {
   EXPECT_EQ(page.wrong, "");
   EXPECT_EQ(page.samples.at("k2k_requests_total{runtime=\"1\"}"), 5);
   EXPECT_EQ(page.samples.at("k2k_cap_ratio{runtime=\"1\"}"), 0.05);
+  EXPECT_EQ(page.samples.at("k2k_loss_ratio{runtime=\"1\"}"), 0.013);
+  EXPECT_EQ(page.samples.at("k2k_free_cpu_seconds_total{runtime=\"1\"}"), 1.5);
+  EXPECT_EQ(page.samples.at("k2k_preprocess_wakes_total{runtime=\"1\"}"), 4);
+  EXPECT_EQ(page.samples.at("k2k_preprocessed_requests_total{runtime=\"1\"}"), 9);
   EXPECT_EQ(page.samples.at("k2k_core_cpu_seconds_total{runtime=\"1\",core=\"1\"}"), 0.5);
   EXPECT_EQ(page.samples.at("k2k_tenant_requests_total{runtime=\"1\",tenant=\"7\"}"), 5);
   EXPECT_EQ(page.samples.at("k2k_budget_part_ratio{runtime=\"1\",tenant=\"0\"}"), 0.01);
