@@ -64,6 +64,8 @@ TEST_F(InterferenceLab, prints_records_and_ends_with_the_verdicts) {
     }
   }
   EXPECT_GT(measured, 0);
+  EXPECT_LE(result["settings"].size(), 1u) << "one setting, side by side with none";
+  EXPECT_EQ(result["auto"].size(), 0u);
   EXPECT_EQ(content(out), outcome.out) << "the file has the same records";
   EXPECT_NE(content(page).find("<svg"), std::string::npos);
 }
@@ -110,6 +112,8 @@ TEST_F(InterferenceLab, refuses_mistakes_with_one_line) {
   };
   refused("singel", "victim 'singel' does not exist; there are single");
   refused("single --setting fast", "has no word 'fast'");
+  refused("single --setting cap=", "has no word 'cap='");
+  refused("single --setting default+devices=65", "devices is '65'; permitted are 1 to 64");
   refused("single --run 0", "--run is '0'; permitted are 0.02 to 60 seconds");
   refused("single --pairs 0", "--pairs is '0'");
   refused("single --command x", "--command is 'x'; permitted is NAME=PROGRAM");

@@ -144,6 +144,10 @@ std::vector<SettingPoint> points_of(const std::vector<Outcome>& outcomes) {
     for (const auto& [name, one] : group.victims) walls.push_back(ratio_of(one->figures.wall));
     point.wall = mean_of(walls);
     point.share = mean_share(group.victims);
+    for (const auto& [name, one] : group.victims) {
+      point.governor_share +=
+          one->figures.mean_governor_share / static_cast<double>(group.victims.size());
+    }
     if (const Group* const base = find(groups, group.source, point.base)) {
       point.wall_to_base = against(group, *base, &Figures::wall);
       point.rate_to_base = against(group, *base, &Figures::rate_level);
@@ -162,7 +166,8 @@ ordered_json json_of(const SettingPoint& point) {
                        {"wall", json_of(point.wall)},
                        {"wall_to_base", json_of(point.wall_to_base)},
                        {"rate_to_base", json_of(point.rate_to_base)},
-                       {"share", governor::rounded(point.share.mean)}};
+                       {"share", governor::rounded(point.share.mean)},
+                       {"governor_share", governor::rounded(point.governor_share)}};
   if (point.combination) {
     json["front"] = point.front;
     json["dominates"] = point.dominates;

@@ -29,6 +29,7 @@ struct SettingPoint {
   bench::Interval wall_to_base = {};  // The same against that under `base`,
   bench::Interval rate_to_base = {};  // and requests a second; rounds 0: `base` was not measured.
   Estimate share = {};                // Of all cores' CPU time, by all devices' service threads.
+  double governor_share = 0;  // Of one core, by the governor's own thread: its ticker, its sensors.
   // Of combinations without a cap:
   bool combination = false;
   bool front = false;      // No other combination harms less and serves more: Pareto optimal.

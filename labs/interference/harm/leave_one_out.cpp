@@ -6,6 +6,7 @@
 
 #include "governor/loss_filter.hpp"
 #include "labs/interference/governor/study.hpp"
+#include "labs/interference/harm/combinations.hpp"
 #include "labs/interference/options.hpp"
 
 namespace k2k::labs::harm {
@@ -38,6 +39,17 @@ double loss_max_of(const std::string& setting) {
   std::uint32_t permille = 0;
   const std::string text = setting.substr(begin, setting.find('+', begin) - begin);
   return read_real_cap(text, permille) ? permille / 1000.0 : 0;
+}
+
+// The same victim under the same setting without its cap, or nullptr.
+const Outcome* without_cap(const std::vector<Outcome>& outcomes, const Comparison& comparison) {
+  const auto found = std::find_if(outcomes.begin(), outcomes.end(), [&](const Outcome& one) {
+    return has_figures(one) && one.comparison.source == comparison.source &&
+           one.comparison.victim.name == comparison.victim.name &&
+           one.comparison.setting == base_of(comparison.setting) &&
+           one.figures.rate_level.pairs != 0;
+  });
+  return found == outcomes.end() ? nullptr : &*found;
 }
 
 // The loss over the share, by victim: the geometric mean over the budgets that were measured.
@@ -81,6 +93,11 @@ std::size_t AutoPoint::kept() const {
       std::count_if(victims.begin(), victims.end(), [](const LeftOut& one) { return one.kept; }));
 }
 
+std::size_t AutoPoint::needless() const {
+  return static_cast<std::size_t>(std::count_if(victims.begin(), victims.end(),
+                                                [](const LeftOut& one) { return one.needless; }));
+}
+
 bool AutoPoint::met() const {
   return static_cast<double>(kept()) >= victims_kept * static_cast<double>(victims.size());
 }
@@ -107,6 +124,10 @@ std::vector<AutoPoint> auto_points_of(const std::vector<Outcome>& outcomes) {
     left.loss = {loss_of(wall.low), loss_of(wall.mean), loss_of(wall.high), wall.pairs};
     left.scaled_high = left.loss.high * k2k::governor::LossFilter::unseen / left.constant;
     left.kept = left.scaled_high <= loss_max + loss_slack;
+    if (const Outcome* const base = without_cap(outcomes, comparison)) {
+      left.rate = std::exp(one.figures.rate_level.mean - base->figures.rate_level.mean);
+      left.needless = left.loss.high < loss_max / 2 && left.rate < rate_cut;
+    }
     point->victims.push_back(left);
   }
   return points;
@@ -124,13 +145,17 @@ ordered_json json_of(const AutoPoint& point) {
                          {"mean", rounded(one.loss.mean)},
                          {"high", rounded(one.loss.high)}}},
                        {"scaled_high", rounded(one.scaled_high)},
-                       {"kept", one.kept}});
+                       {"kept", one.kept},
+                       {"rate_to_base", nullptr},
+                       {"needless", one.needless}});
+    if (one.rate > 0) victims.back()["rate_to_base"] = rounded(one.rate);
     if (one.factor > 0) victims.back()["factor"] = rounded(one.factor);
   }
   return {{"source", point.source},     {"setting", point.setting},
           {"loss_max", point.loss_max}, {"assumed", k2k::governor::LossFilter::unseen},
           {"kept", point.kept()},       {"of", point.victims.size()},
-          {"met", point.met()},         {"victims", victims}};
+          {"met", point.met()},         {"needless", point.needless()},
+          {"victims", victims}};
 }
 
 }  // namespace k2k::labs::harm

@@ -19,6 +19,7 @@ namespace k2k::labs::harm {
 
 // The upper end of the loss may exceed the permitted loss by this part of the work.
 inline constexpr double loss_slack = 0.005;
+inline constexpr double rate_cut = 0.9;
 // So many of the victims must keep it.
 inline constexpr double victims_kept = 0.8;
 
@@ -29,6 +30,10 @@ struct LeftOut {
   Estimate loss = {};      // Of the work that it wanted to do, under `auto` as it is,
   double scaled_high = 0;  // and the upper end if `auto` had used `constant`.
   bool kept = false;
+  // `auto` cut the accelerator's rate below `rate_cut` of what it has without a cap although the
+  // victim lost less than half of the permitted loss: it throttled for somebody else's load.
+  double rate = 0;  // Of the rate without a cap; 0: not measured.
+  bool needless = false;
 };
 
 struct AutoPoint {
@@ -38,6 +43,7 @@ struct AutoPoint {
   std::vector<LeftOut> victims = {};
 
   [[nodiscard]] std::size_t kept() const;
+  [[nodiscard]] std::size_t needless() const;
   [[nodiscard]] bool met() const;
 };
 

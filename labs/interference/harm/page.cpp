@@ -229,14 +229,15 @@ std::string settings_table(const ordered_json& settings) {
                            one["kept"].get<bool>() ? "kept" : "exceeded");
     }
     rows += fmt::format(
-        "<tr><td>{}<td>{}<td class=number>{}<td class=number>{:.2f} %<td class=number>{}<td>{}"
-        "<td>{}</tr>\n",
+        "<tr><td>{}<td>{}<td class=number>{}<td class=number>{:.2f} %<td class=number>{:.2f} %"
+        "<td class=number>{}<td>{}<td>{}</tr>\n",
         in_html(one["source"]), in_html(one["setting"]), interval_text(one["wall"], true),
-        100 * one["share"].get<double>(), interval_text(one["rate_to_base"], false),
-        in_html(one["base"]), remark);
+        100 * one["share"].get<double>(), 100 * one["governor_share"].get<double>(),
+        interval_text(one["rate_to_base"], false), in_html(one["base"]), remark);
   }
   return "<div class=wide><table><tr><th>source<th>setting<th>victims lose<th>service threads, of "
-         "all cores<th>requests/s, of the base's<th>base<th>remark</tr>\n" +
+         "all cores<th>governor's own thread, of a core<th>requests/s, of the "
+         "base's<th>base<th>remark</tr>\n" +
          rows + "</table></div>\n";
 }
 
@@ -259,12 +260,13 @@ std::string auto_tables(const ordered_json& points) {
           100 * one["scaled_high"].get<double>(), one["kept"].get<bool>() ? "yes" : "no");
     }
     all += fmt::format(
-        "<h3>{}, {:g} % permitted: {} of {} victims keep it</h3>\n<div class=wide><table><tr>"
+        "<h3>{}, {:g} % permitted: {} of {} victims keep it; {} throttled for somebody else's "
+        "load</h3>\n<div class=wide><table><tr>"
         "<th>victim<th>its factor<th>the others' constant<th>loss, with the constant {:g}"
         "<th>upper end, with the others' constant<th>kept</tr>\n{}</table></div>\n",
         in_html(point["source"]), 100 * point["loss_max"].get<double>(),
         point["kept"].get<std::size_t>(), point["of"].get<std::size_t>(),
-        point["assumed"].get<double>(), rows);
+        point["needless"].get<std::size_t>(), point["assumed"].get<double>(), rows);
   }
   return all.empty() ? "<p>This study has no setting of auto.</p>\n" : all;
 }
