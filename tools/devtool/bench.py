@@ -32,7 +32,8 @@ LABS = {
     "governor_displaced": [*TRACED, "none,budget,displaced"],
     "governor_busy": [*TRACED, "none,budget,displaced,auto", "--busy", "100%"],
     "governor_simulated": ["lab", "governor", "--simulate", "--all"],
-    "interference": ["lab", "interference"],
+    # Four hours, divided evenly over some 600 comparisons.
+    "interference": ["lab", "interference", "--seconds", "14400", "--html", "build/harm.html"],
     "interference_quick": ["lab", "interference", "--quick"],
     "orthogonal": ["lab", "orthogonal"],
     "trace_uniform": ["lab", "trace", "uniform"],

@@ -47,8 +47,8 @@ BUILD_PACKAGES = (
 # Of the BPF programs of k2k watch. A build of single targets, such as the demo, does without:
 # clang is large, and k2k watch then uses counters alone.
 BPF_PACKAGES = (Package("clang-19", "clang-19"), Package("libbpf-dev"))
-# Of the victims of `k2k lab interference`, where the laboratory is recorded as a whole. Its quick form
-# and the tests do without: a victim that is missing is not measured.
+# Of the victims of `k2k lab interference`, where the laboratory is recorded as a whole. Its quick
+# form and the tests do without: a victim that is missing is not measured.
 VICTIM_PACKAGES = (
     Package("openssl", "openssl"),
     Package("p7zip-full", "7z"),
