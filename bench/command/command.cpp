@@ -55,6 +55,12 @@ const std::vector<Benchmark>& benchmarks() {
        true},
       {"signal_search", "What does it gain that a kernel signals each block? (figure 3.12)",
        signal_search_ways, "the same digests; thesis: 14 % faster than one launch", true},
+      {"miniamr", "What does a kernel gain and pay that returns memory? (figure 3.11)",
+       miniamr_memory,
+       "the same cells; thesis: killed without, ends with both watermarks; the lower one takes "
+       "less "
+       "memory and more time",
+       true},
       {"memcached", "What does a memcached gain that answers from a kernel? (figure 3.15)",
        memcached_servers, "no wrong answer; thesis: 30 to 40 % in rate and latency", true},
       {"atomics", "What do the operations cost that slots are made of? (table 3.4)", atomics,

@@ -130,6 +130,28 @@ TEST_F(Bench, signal_search_has_the_same_digests_in_every_way) {
   EXPECT_EQ(result["goals"].size(), 1u);
 }
 
+TEST_F(Bench, miniamr_has_the_same_cells_with_each_watermark) {
+  const Outcome outcome = bench("miniamr --brief --json 2>/dev/null");
+  if (outcome.status != 0) {
+    const Outcome why = bench("miniamr --brief --json 2>&1");
+    if (why.out.find("is missing") != std::string::npos) GTEST_SKIP() << why.out;
+  }
+  ASSERT_EQ(outcome.status, 0) << outcome.out;
+  const json result = json::parse(outcome.out, nullptr, false);
+  ASSERT_TRUE(result.is_object()) << outcome.out;
+  EXPECT_TRUE(result["cells_identical"].get<bool>());
+  const json& rows = result["watermarks"];
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0]["returned_mib"], 0);
+  EXPECT_GT(rows[2]["returned_mib"], 0);
+  EXPECT_LT(rows[2]["resident_mib"].get<double>(), rows[0]["resident_mib"].get<double>());
+  if (result["limit"] != "not available") {
+    EXPECT_EQ(rows[0]["within_limit"], "killed");
+    EXPECT_EQ(rows[1]["within_limit"], "ends");
+    EXPECT_EQ(rows[2]["within_limit"], "ends");
+  }
+}
+
 TEST_F(Bench, memcached_has_a_row_for_each_server) {
   const json result = brief("memcached");
   ASSERT_GE(result["servers"].size(), 3u);

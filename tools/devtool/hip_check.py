@@ -18,6 +18,7 @@ WORK = BUILD / "hip"
 KERNELS = (
     "apps/grep/kernel.cpp",
     "apps/memcached/kernel.cpp",
+    "apps/miniamr/kernel.cpp",
     "apps/signal_search/kernel.cpp",
     "apps/wordcount/kernel.cpp",
     "tests/conformance/gpu/hip_kernels.cpp",
