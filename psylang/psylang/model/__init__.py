@@ -55,6 +55,7 @@ from psylang.model.integrators import (
 from psylang.model.mechanism import Mechanism, Recurrent, Transfer
 from psylang.model.noise import Gamma, Normal, Uniform, Wald
 from psylang.model.parameters import Parameter
+from psylang.model.winners import KWinners
 
 __all__ = [
     "DDM",
@@ -94,6 +95,7 @@ __all__ = [
     "GridSearch",
     "InteractiveActivation",
     "JustRan",
+    "KWinners",
     "LeakyCompetingIntegrator",
     "Linear",
     "LinearCost",

@@ -21,6 +21,7 @@ from psylang.model.functions import Linear, TransferFunction, emit_part
 from psylang.model.integrators import Integrator, sampled
 from psylang.model.noise import Distribution
 from psylang.model.parameters import Array, Number, number, part
+from psylang.model.winners import KWinners
 
 Memory = Mapping[str, Value]
 Values = Mapping[str, Value]
@@ -177,6 +178,7 @@ class Transfer(Mechanism):
 
     noise: added to the input; only without an integrator, which has a noise of its own.
     clip: (least, most) of each unit's activity.
+    winners: shifts what the function takes (winners.py).
     until: when it is finished (criteria.py); None: after each step.
     Output port: `value`.
     """
@@ -188,6 +190,7 @@ class Transfer(Mechanism):
     recurrent: Recurrent | None = part()
     clip: tuple[float, float] | None = None
     until: Criterion | None = part()
+    winners: KWinners | None = part()
 
     def __post_init__(self) -> None:
         if self.integrator is not None and self.noise is not None:
@@ -200,6 +203,8 @@ class Transfer(Mechanism):
                 f"`{self.name}` has {self.size} units; {type(self.until).__name__} takes "
                 f"{self.until.units} or more"
             )
+        if self.winners is not None:
+            self.winners.count(self.size)
         if self.clip is not None and not self.clip[0] <= self.clip[1]:
             raise ModelError(f"clip of `{self.name}` is {self.clip}; it must be (least, most)")
 
@@ -225,6 +230,10 @@ class Transfer(Mechanism):
         return self.integrator is None or self.recurrent is not None or self.until is not None
 
     def _activity(self, at: Scope, state: Value) -> Value:
+        if self.winners is not None:
+            inner = at.part("winners")
+            with inner.origin():
+                state = self.winners.emit(inner, state)
         value = emit_part(at, "function", state)
         if self.clip is None:
             return value

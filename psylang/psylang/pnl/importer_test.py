@@ -100,7 +100,7 @@ def test_an_unknown_class_is_refused_with_the_known_classes() -> None:
     with pytest.raises(RefusedError, match="the noise NoSuchDist is not imported") as caught:
         converter("noise", "NoSuchDist")
     assert "NormalDist" in caught.value.nearest
-    assert nearest("mechanism", "KWTAMechanism") == "a RecurrentTransferMechanism"
+    assert nearest("mechanism", "KohonenMechanism") == "a TransferMechanism with a fixed matrix"
 
 
 def test_names_become_psylangs_and_stay_apart() -> None:

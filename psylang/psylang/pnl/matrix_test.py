@@ -12,7 +12,7 @@ def test_the_matrix_is_of_now() -> None:
     text = FILE.read_text(encoding="utf-8")
     assert renewed(text) == text, "run: python -m psylang.pnl.matrix"
     assert "| DDM | DDM, DDMAnalytical |" in text
-    assert "| KWTAMechanism | refused | a RecurrentTransferMechanism |" in text
+    assert "| KohonenMechanism | refused | a TransferMechanism with a fixed matrix |" in text
 
 
 def test_the_counts_are_of_now() -> None:

@@ -13,6 +13,7 @@ from psylang.model import DDM, LCA, DDMAnalytical, Linear, Recurrent, Transfer
 from psylang.model.criteria import AtLeast, Criterion, MaxVsAverage, MaxVsNext, Settled
 from psylang.model.mechanism import Mechanism
 from psylang.model.noise import Normal
+from psylang.model.winners import KWinners
 from psylang.pnl.functions import drawing, integrator_of, noise_of, seed_of, transfer_function
 from psylang.pnl.integrating import WHOLE
 from psylang.pnl.plain import hands_on, plain_matrix, takes_each
@@ -140,7 +141,13 @@ def clip_of(mechanism: Any) -> tuple[float, float] | None:
     return None if clip is None else (float(clip[0]), float(clip[1]))
 
 
-def _transfer(mechanism: Any, name: str, at: At, recurrent: Recurrent | None) -> Converted:
+def _transfer(
+    mechanism: Any,
+    name: str,
+    at: At,
+    recurrent: Recurrent | None,
+    winners: KWinners | None = None,
+) -> Converted:
     integrates = bool(value_of(mechanism, "integrator_mode"))
     size, integrator, noise, seed = single(mechanism), None, None, None
     if integrates:
@@ -165,6 +172,7 @@ def _transfer(mechanism: Any, name: str, at: At, recurrent: Recurrent | None) ->
         noise=noise,
         recurrent=recurrent,
         clip=clip_of(mechanism),
+        winners=winners,
         until=until,
         until_finished=bool(value_of(mechanism, "execute_until_finished")),
         max_steps=int(value_of(mechanism, "max_executions_before_finished")),
@@ -199,11 +207,33 @@ def recurrent_matrix(mechanism: Any) -> Any:
 
 @converts("mechanism", "RecurrentTransferMechanism", "Transfer(recurrent=…)", "without learning")
 def _recurrent(mechanism: Any, name: str, at: At) -> Converted:
+    return _transfer(mechanism, name, at, _recurrence(mechanism))
+
+
+@converts("mechanism", "KWTAMechanism", "Transfer(winners=KWinners(…))", "at most 64 units")
+def _winners(mechanism: Any, name: str, at: At) -> Converted:
+    if value_of(mechanism, "integrator_mode") or np.any(np.asarray(value_of(mechanism, "noise"))):
+        raise RefusedError(
+            "it integrates or has noise, which PsyNeuLink ignores in a KWTAMechanism",
+            "a TransferMechanism that integrates, and sends to it",
+        )
+    numbers = at.part("winners").numbers(mechanism, {"threshold": "threshold", "ratio": "ratio"})
+    winners = KWinners(
+        k=float(np.ravel(value_of(mechanism, "k_value"))[0]),
+        average_based=bool(value_of(mechanism, "average_based")),
+        inhibition_only=bool(value_of(mechanism, "inhibition_only")),
+        **numbers,
+    )
+    return _transfer(mechanism, name, at, _recurrence(mechanism), winners)
+
+
+def _recurrence(mechanism: Any) -> Recurrent:
+    """The projection of a recurrent mechanism to itself. RefusedError: it learns."""
     if value_of(mechanism, "enable_learning"):
         raise RefusedError("it learns", "set enable_learning=False")
     if value_of(mechanism, "has_recurrent_input_port"):
         raise RefusedError("its recurrence has a port of its own", "one port for all input")
-    return _transfer(mechanism, name, at, recurrent_of(recurrent_matrix(mechanism)))
+    return recurrent_of(recurrent_matrix(mechanism))
 
 
 def recurrent_of(matrix: Any) -> Recurrent:

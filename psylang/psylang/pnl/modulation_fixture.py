@@ -402,3 +402,54 @@ def spikes_in_a_layer(pnl: Any) -> tuple[Any, dict[str, Any]]:
     function = pnl.FitzHughNagumoIntegrator()
     node = pnl.TransferMechanism(name="node", integrator_mode=True, integrator_function=function)
     return pnl.Composition(nodes=[node]), {"inputs": {node: [[1.0]]}}
+
+
+# Winners.
+
+
+def _winners(pnl: Any, size: int, **given: Any) -> tuple[Any, dict[str, Any]]:
+    node = pnl.KWTAMechanism(name="node", input_shapes=size, **given)
+    return pnl.Composition(nodes=[node]), {"inputs": {node: stimuli(size)}}
+
+
+@imported
+def winners(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """k winners take all with its defaults: half of the units, inhibition only."""
+    return _winners(pnl, 5)
+
+
+@imported
+def winners_above_a_threshold(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    given = {"k_value": 3, "ratio": 0.2, "threshold": 0.4, "inhibition_only": False}
+    return _winners(pnl, 6, auto=0.5, hetero=-0.3, **given)
+
+
+@imported
+def winners_by_means(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _winners(pnl, 20, k_value=9, average_based=True, ratio=0.3)
+
+
+@imported
+def winners_all_or_none(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    layers = [
+        pnl.KWTAMechanism(
+            name=f"layer{k}", input_shapes=4, k_value=k, function=pnl.Linear, auto=0.5
+        )
+        for k in (0, 4)
+    ]
+    return pnl.Composition(pathways=layers), {"inputs": {layers[0]: stimuli(4)}}
+
+
+@refused("which PsyNeuLink ignores in a KWTAMechanism")
+def winners_that_integrate(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _winners(pnl, 5, integrator_mode=True)
+
+
+@refused("which PsyNeuLink ignores in a KWTAMechanism")
+def winners_with_noise(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _winners(pnl, 5, noise=[0.5])
+
+
+@refused("winners among 70 units")
+def winners_of_many(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _winners(pnl, 70)

@@ -676,11 +676,6 @@ def nested_cut_off(pnl: Any) -> tuple[Any, dict[str, Any]]:
     return net, {**given, "termination_processing": ends}
 
 
-@refused("KWTAMechanism")
-def winners(pnl: Any) -> tuple[Any, dict[str, Any]]:
-    return _single(pnl, pnl.KWTAMechanism(name="node", input_shapes=2))
-
-
 @refused("OneHot has mode PROB")
 def one_hot_drawn(pnl: Any) -> tuple[Any, dict[str, Any]]:
     function = pnl.OneHot(mode=pnl.PROB, default_variable=[[0.0, 0.0], [0.0, 0.0]])

@@ -43,7 +43,6 @@ REFUSED: dict[Kind, dict[str, str]] = {
         "ContrastiveHebbianMechanism": "a RecurrentTransferMechanism with a fixed matrix",
         "EpisodicMemoryMechanism": "a ProcessingMechanism with a UserDefinedFunction",
         "KohonenMechanism": "a TransferMechanism with a fixed matrix",
-        "KWTAMechanism": "a RecurrentTransferMechanism",
         "LearningMechanism": "train in PsyNeuLink, and import the matrices",
     },
     "function": {
