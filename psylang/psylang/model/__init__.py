@@ -55,6 +55,7 @@ from psylang.model.integrators import (
 from psylang.model.mechanism import Mechanism, Recurrent, Transfer
 from psylang.model.noise import Gamma, Normal, Uniform, Wald
 from psylang.model.parameters import Parameter
+from psylang.model.sphere import SphereDrift
 from psylang.model.winners import KWinners
 
 __all__ = [
@@ -119,6 +120,7 @@ __all__ = [
     "Settled",
     "SimpleIntegrator",
     "SoftMax",
+    "SphereDrift",
     "Spiking",
     "Tanh",
     "TimeInterval",

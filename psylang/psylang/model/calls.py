@@ -100,7 +100,7 @@ def _ceil(build: Builder, x: Datum) -> Value:
     return build.neg(build.op("floor", build.neg(as_float(build, x))))
 
 
-def _arctan(build: Builder, x: Datum) -> Value:
+def arctan(build: Builder, x: Datum) -> Value:
     """Half the angle three times, atan x = 2 atan(x / (1 + sqrt(1 + x**2))), then Taylor's series;
     of |x| > 1 the angle of 1 / x. Exact to some units in the last place."""
     value = as_float(build, x)
@@ -199,8 +199,8 @@ TABLE: dict[Any, Written] = {
     np.floor_divide: lambda build, x1, x2: divided(build, x1, x2)[1],
     math.ceil: _ceil,
     np.ceil: _ceil,
-    math.atan: _arctan,
-    np.arctan: _arctan,
+    math.atan: arctan,
+    np.arctan: arctan,
     np.std: _std,
     np.var: _var,
     np.copy: _array,

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
+import numpy as np
+
 from psylang.model.dynamics import DualAdaptive, FitzHughNagumo, Spiking
+from psylang.model.sphere import SphereDrift
+from psylang.pnl.functions import seed_of
 from psylang.pnl.plain import hands_on
-from psylang.pnl.reading import At, kind_of, value_of
+from psylang.pnl.reading import At, kind_of, only, value_of
 from psylang.pnl.refusals import RefusedError
 from psylang.pnl.tables import converts
 
@@ -74,3 +78,36 @@ def _dual(mechanism: Any, name: str, at: At, **how: Any) -> tuple[Any, dict[str,
     numbers = at.numbers(function, {**fields, "offset": "offset"})
     operation: Any = str(value_of(function, "operation"))  # One of PsyNeuLink's names, and ours.
     return DualAdaptive(name, operation=operation, **numbers, **how), rows_of(mechanism, ("value",))
+
+
+@_whole("DriftOnASphereIntegrator", "SphereDrift")
+def _sphere(mechanism: Any, name: str, at: At, *, size: int, **how: Any) -> tuple[Any, Any]:
+    function = mechanism.function
+    only(function, offset=0.0)
+    dimension = int(value_of(function, "dimension"))
+    if size == 1:
+        raise RefusedError(
+            "its input is a number, which scales a direction that NumPy's global generator drew",
+            "an input of dimension - 1 elements, of 3 dimensions or more",
+        )
+    space = str(value_of(function, "input_space"))
+    sizes = {"tangent": (dimension - 1,), "target": (dimension,)}
+    if size not in sizes.get(space, (dimension - 1, dimension)):
+        raise RefusedError(
+            f"its input has {size} elements, and input_space is {space}",
+            f"{dimension - 1} elements, or {dimension} of a target",
+        )
+    numbers = at.numbers(function, {"rate": "rate", "noise": "noise", "dt": "time_step_size"})
+    # Its construction moves the point, with draws, and only a reset takes it back.
+    never = kind_of(mechanism.reset_stateful_function_when) == "Never"
+    begins = "previous_value" if never else "initializer"
+    made = SphereDrift(
+        name,
+        dimension=dimension,
+        toward=size == dimension,
+        begin=np.array(value_of(function, begins), dtype=np.float64).ravel(),
+        seed=seed_of(function),
+        **numbers,
+        **how,
+    )
+    return made, rows_of(mechanism, ("value",))

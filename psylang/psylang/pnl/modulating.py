@@ -172,7 +172,9 @@ def steady(node: Any, mechanism: Mechanism, parameter: str) -> None:
     begins = isinstance(mechanism, Transfer) and (
         mechanism.recurrent is not None or mechanism.until is not None
     )
-    resets = mechanism.reset == "trial" and (begins or "initial" in parameter)
+    resets = mechanism.reset == "trial" and (
+        begins or ("initial" in parameter or "begin" in parameter)
+    )
     if resets or (mechanism.ends() and not mechanism.until_finished):
         raise RefusedError(
             f"`{parameter}` is set within a trial, and acts at its reset or between its steps",

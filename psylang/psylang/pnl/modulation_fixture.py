@@ -404,6 +404,45 @@ def spikes_in_a_layer(pnl: Any) -> tuple[Any, dict[str, Any]]:
     return pnl.Composition(nodes=[node]), {"inputs": {node: [[1.0]]}}
 
 
+def _drifts(
+    pnl: Any, size: int, function: dict[str, Any], **given: Any
+) -> tuple[Any, dict[str, Any]]:
+    made = pnl.DriftOnASphereIntegrator(seed=5, **function)
+    return _integrates(pnl, made, size, **given)
+
+
+@imported
+def sphere(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """A drift in the tangent space, and noise, after a drifting context by Howard & Kahana 2002."""
+    return _drifts(pnl, 2, {"rate": 0.5, "time_step_size": 0.1, "noise": 0.3})
+
+
+@imported
+def sphere_of_more_dimensions(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    given: dict[str, Any] = {"dimension": 5, "noise": [0.1, 0.2, 0.3, 0.4], "time_step_size": 0.3}
+    return _drifts(pnl, 4, given, reset_stateful_function_when=pnl.AtRunStart())
+
+
+@imported
+def sphere_with_targets(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    given: dict[str, Any] = {"initializer": [0.5, 0.5, 1.0], "default_variable": [0.0] * 3}
+    return _drifts(pnl, 3, {**given, "input_space": "target", "rate": 0.4})
+
+
+OF_NORM_1 = (sphere, sphere_of_more_dimensions, sphere_with_targets)
+
+
+@refused("its input is a number")
+def sphere_with_a_direction(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _drifts(pnl, 1, {"dimension": 2})
+
+
+@refused("`offset` of DriftOnASphereIntegrator")
+def sphere_with_an_offset(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """PsyNeuLink ignores it."""
+    return _drifts(pnl, 2, {"offset": 0.5})
+
+
 # Winners.
 
 

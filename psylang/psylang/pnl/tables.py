@@ -49,9 +49,7 @@ REFUSED: dict[Kind, dict[str, str]] = {
         "Dropout": "a UserDefinedFunction",
         "BinomialDistort": "GaussianDistort",
     },
-    "integrator": {
-        "DriftOnASphereIntegrator": "DriftDiffusionIntegrator, in a DDM",
-    },
+    "integrator": {},
     "noise": {"UniformToNormalDist": "NormalDist"},
     "port function": {},
     "condition": {
