@@ -58,11 +58,12 @@ class Watched(_Machine):
 
 
 def contains(range: Range, number: Any) -> bool:
+    """Ends are f64: Python compares them with whole numbers of 64 bits without rounding."""
     array = np.asarray(number)[..., np.newaxis]
     nan = np.isnan(array) if array.dtype.kind == "f" else np.zeros(array.shape, bool)
-    exact = array.astype(np.longdouble)
+    exact = array.astype(object) if array.dtype == np.int64 else array.astype(np.float64)
     inside = (exact >= range.low) & (exact <= range.high)
-    return bool(np.all(np.where(nan, range.nan, inside)))
+    return bool(np.all(np.where(nan, range.nan, inside.astype(bool))))
 
 
 def left(
