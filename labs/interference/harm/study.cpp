@@ -242,17 +242,22 @@ Result<Run> Study::measure(const Comparison& comparison, bool side) {
   const Counters before = read_counters();
   const Instant begin = now();
   Run run;
-  if (no_victim) {
-    std::this_thread::sleep_for(std::chrono::duration<double>(options_.run_s));
-    if (stopped()) return Error{ECANCELED, "stopped"};
-    run.wall_s = seconds_since(begin);
-  } else {
+  // The same number of turns in both arms.
+  const double turns =
+      limited ? std::max(1.0, std::ceil(options_.run_limited_s / options_.run_s)) : 1;
+  for (double turn = 0; turn < turns; ++turn) {
+    if (no_victim) {
+      std::this_thread::sleep_for(std::chrono::duration<double>(options_.run_s));
+      if (stopped()) return Error{ECANCELED, "stopped"};
+      run.wall_s = seconds_since(begin);
+      continue;
+    }
     const Result<Usage> usage = run_victim(comparison.victim, options_.threads, *stopped_);
     if (!usage) return usage.error();
-    run.wall_s = usage.value().wall_s;
-    run.cpu_s = usage.value().cpu_s;
-    run.run_delay_s = usage.value().run_delay_s;
-    run.tail_s = usage.value().tail_s;
+    run.wall_s += usage.value().wall_s;
+    run.cpu_s += usage.value().cpu_s;
+    run.run_delay_s += usage.value().run_delay_s;
+    run.tail_s = std::max(run.tail_s, usage.value().tail_s);
   }
   const double took = seconds_since(begin);
   if (comparison.kind == Kind::idle) visit_cores();

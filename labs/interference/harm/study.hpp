@@ -122,6 +122,9 @@ struct StudyOptions {
   // Under a host limit the runtimes must have seen each other before a victim begins, and have
   // spent their full buckets.
   double settling_limited_s = 1.5;
+  // And a run lasts at least so long: what is left of the buckets of 16 devices is a tenth of the
+  // limit in one second, and a fiftieth in six.
+  double run_limited_s = 4;
   double longest_s = 0;  // Of all comparisons together; 0: no limit.
   LaunchReads kernel =
       on_cpu::launch_reads;  // Of the source "kernel", for the backend of `config`.

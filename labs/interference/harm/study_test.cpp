@@ -317,6 +317,7 @@ TEST_F(HarmStudy, a_signal_ends_it_although_its_source_does_not_end) {
 TEST_F(HarmStudy, several_devices_share_a_host_limit) {
   comparisons = {{comparisons[0].victim, "ubench", Kind::service, "default+devices=3+limit=5%"}};
   options.settling_limited_s = 0.4;
+  options.run_limited_s = 0.2;  // Four turns of a victim that runs for 0.05 s.
   const std::vector<Outcome> outcomes = run({});
   ASSERT_EQ(outcomes.size(), 1u);
   if (outcomes[0].problem.find("has a host limit") != std::string::npos) GTEST_SKIP();
