@@ -35,7 +35,8 @@ OnTheSpot::Outcome SpotCalls::read(const ReadySlot& ready, services::Request& re
 OnTheSpot::Outcome SpotCalls::call_function(const ReadySlot& ready, services::Request& request) {
   Words words;
   std::memcpy(words.word, ready.slot.arguments, sizeof(words.word));
-  const services::HostFunctions::InSlot function(parts_->system_calls.functions(), words.word);
+  const services::HostFunctions::InSlot function(parts_->system_calls.functions(), words.word,
+                                                 self_->index);
   if (!function) return Outcome::declined;
   return make(ready, words, request, [&] { return SpotAnswer{function.call(), false}; });
 }
@@ -96,7 +97,7 @@ void SpotCalls::copy(const ReadySlot& ready, const Words& words, services::Reque
 void SpotCalls::begin_walk() {
   walks_ = true;
   role_->walking = true;
-  parts_->pool.begins_calls(role_->calls_begun);
+  parts_->pool.holder_begins_calls(*role_);
 }
 
 void SpotCalls::begin_call(const ReadySlot& ready) {
@@ -111,6 +112,8 @@ void SpotCalls::begin_call(const ReadySlot& ready) {
   tenant_ = tenant;
   protocol::move<protocol::SlotState::ready, protocol::SlotState::processing, protocol::Side::host>(
       ready.slot, ready.number);
+  // While a read copies; a short function ends before the memory answers.
+  if (ready.number != SYS_pread64) return;
   if (ready.left == 1) role_->top_half.prefetch_rings();
   if (ready.left == 0) role_->top_half.prefetch_slots();
 }

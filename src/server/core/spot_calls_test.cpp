@@ -48,13 +48,14 @@ class SpotCallsTest : public CoreTest {
   }
   ReadySlot ready(std::uint8_t lane, std::uint16_t number) {
     protocol::Slot& slot = parts->backend.plain.view().slot(1, lane);
+    attributes[lane] = protocol::unpack_attributes(slot.attributes);
     return {slot,
             1,
             lane,
             static_cast<std::int16_t>(calls::find(number)),
             number,
             0,
-            protocol::unpack_attributes(slot.attributes),
+            attributes[lane],
             0,
             false};
   }
@@ -98,6 +99,7 @@ class SpotCallsTest : public CoreTest {
                                             .faults = parts->faults,
                                             .waiting = parts->waiting};
   Role& role;
+  std::array<protocol::Attributes, 64> attributes{};
   std::function<void()> inside;
   services::Request request;
   int file = -1;

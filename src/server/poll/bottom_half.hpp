@@ -41,7 +41,8 @@ struct ReadySlot {
   std::int16_t row = -1;
   std::uint16_t number = 0;
   std::uint32_t stamp = 0;
-  protocol::Attributes attributes;
+  // Not a copy: its fields were just written one by one, and reading them together would wait.
+  const protocol::Attributes& attributes;
   std::size_t left = 0;  // Doorbells of the bundle after this one.
   bool follows =
       false;  // No other request was accepted since the bundle began, or since OnTheSpot::settle().

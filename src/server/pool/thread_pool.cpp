@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/asymmetric_barrier.hpp"
 #include "base/clock.hpp"
 
 namespace k2k::server {
@@ -135,9 +136,10 @@ void ThreadPool::watch(ServiceThread& self, Work& work, std::unique_lock<std::mu
       work_there_.wait_for(lock,
                            governed ? parts_.admission.watch_tick() : takeover_ * ticks_.stretch());
     } else {
-      watcher_asleep_.store(true);  // Pairs with begins_calls().
+      watcher_asleep_.exchange(1);
+      heavy_barrier();  // Pairs with holder_begins_calls(); the exchange with begins_calls(), too.
       if (ticks_.silent(seen().announced)) work_there_.wait(lock);
-      watcher_asleep_.store(false);
+      watcher_asleep_.store(0);
       ticks_.woken();
     }
     if (Role* const role = take_over_stuck(self)) {

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "base/asymmetric_barrier.hpp"
 #include "server/govern/admission.hpp"
 #include "server/pool/request_queue.hpp"
 #include "server/pool/roles.hpp"
@@ -78,11 +79,19 @@ class ThreadPool {
   void wake_one();
 
   // Called by a thread before it makes calls, so that the watcher looks. Counts in `announced`, a
-  // counter of a role or of the split queue.
+  // counter of the split queue.
   void begins_calls(std::atomic<std::uint64_t>& announced) {
     // Pairs with watch(): both sides store, then load, sequentially consistent.
     announced.fetch_add(1);
-    if (watcher_asleep_.load()) wake_watcher();
+    if (watcher_asleep_.load() != 0) wake_watcher();
+  }
+  // Likewise by the holder of a role, whose counter no other thread writes.
+  void holder_begins_calls(Role& role) {
+    std::atomic<std::uint64_t>& announced = role.calls_begun;
+    announced.store(announced.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    // Pairs with the heavy barrier of watch().
+    if (light_barrier_then_load(watcher_asleep_) != 0) [[unlikely]]
+      wake_watcher();
   }
 
   // Called by the holder of a role that is not wanted any more.
@@ -121,7 +130,7 @@ class ThreadPool {
 
   const Parts parts_;
   Mains mains_;
-  std::atomic<bool> watcher_asleep_{false};
+  std::atomic<std::uint32_t> watcher_asleep_{0};  // 1: the watcher is woken by begun calls.
 
   std::mutex mutex_;  // Guards the members below, and the vacant and held roles.
   std::condition_variable work_there_;

@@ -84,7 +84,7 @@ HostFunctions::Use::Use(HostFunctions& functions, std::uint64_t id) {
     if (seen != id) continue;
     // Sequentially consistent with remove(): it sees this user, or this thread sees !live.
     entry.users.fetch_add(1);
-    if (entry.live.load() && entry.id.load() == id) {
+    if (entry.live.load() != 0 && entry.id.load() == id) {
       entry_ = &entry;
       return;
     }
@@ -109,7 +109,7 @@ Status HostFunctions::add(HostFunction function) {
   Entry* free = nullptr;
   for (std::size_t step = 0; step < host_functions_max; ++step) {
     Entry& entry = entries_[(id + step) % host_functions_max];
-    if (!entry.live.load()) {
+    if (entry.live.load() == 0) {
       if (free == nullptr && !entry.leaving) free = &entry;
       continue;
     }
@@ -129,9 +129,11 @@ Status HostFunctions::add(HostFunction function) {
   }
   free->function = std::move(function);
   free->signature = std::move(signature).value();
+  free->is_quick =
+      free->function.host_class == HostClass::never_blocks && free->signature.layout.in_slot();
   free->mismatch_told.store(false);
   free->id.store(id, std::memory_order_release);  // Pairs with Use.
-  free->live.store(true);
+  free->live.store(1);
   return {};
 }
 
@@ -145,18 +147,27 @@ Status HostFunctions::remove(const std::string& name) {
   const std::uint64_t id = calls::host_id(name.c_str());
   std::unique_lock lock(changing_);
   for (Entry& entry : entries_) {
-    if (!entry.live.load() || entry.id.load() != id || entry.function.name != name) continue;
-    entry.live.store(false);
+    if (entry.live.load() == 0 || entry.id.load() != id || entry.function.name != name) continue;
+    entry.live.exchange(0);
     entry.leaving = true;
-    lock.unlock();  // Others come and go while the last calls run.
+    lock.unlock();    // Others come and go while the last calls run.
+    heavy_barrier();  // Pairs with InSlot: it sees !live, or is_used() sees its entry.
     Naps naps(std::chrono::microseconds(50), std::chrono::milliseconds(5));
-    while (entry.users.load() != 0) naps.take();
+    while (is_used(entry)) naps.take();
     entry.function.body = {};
     lock.lock();
     entry.leaving = false;
     return {};
   }
   return Error{ENOENT, fmt::format("no host function '{}' is provided", name)};
+}
+
+bool HostFunctions::is_used(const Entry& entry) const {
+  if (entry.users.load() != 0) return true;
+  for (const Reader& reader : readers_) {
+    if (reader.entry.load() == &entry) return true;  // Pairs with ~InSlot: the call has ended.
+  }
+  return false;
 }
 
 bool HostFunctions::runs_here() const { return RunsHere::any(this); }
@@ -272,16 +283,8 @@ Answer HostFunctions::call(Entry& entry, const Request& request, HostRun* host_r
 
 // --- Calls without a frame.
 
-HostFunctions::InSlot::InSlot(HostFunctions& functions, const std::uint64_t* words)
-    : functions_(functions),
-      words_(words),
-      use_(functions, words[calls::host_id_word]),
-      is_one_(use_.entry() != nullptr &&
-              use_.entry()->function.host_class == HostClass::never_blocks &&
-              use_.entry()->signature.layout.in_slot() && matches(*use_.entry(), words)) {}
-
 std::int64_t HostFunctions::InSlot::call() const {
-  return functions_.call_in_slot(*use_.entry(), words_, nullptr);
+  return functions_.call_in_slot(*entry_, words_, nullptr);
 }
 
 }  // namespace k2k::services

@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "router/door/files.hpp"
 #include "services/fake_backend_fixture.hpp"
 #include "services/functions/host_call_fixture.hpp"
@@ -296,6 +297,53 @@ TEST_F(HostFunctionsTest, are_taken_out_once_their_last_call_has_ended) {
   caller.join();
   EXPECT_EQ(alive.use_count(), 1) << "the function is destroyed";
   EXPECT_EQ(call(HostCallOf("stay", "i32()").request), 2);
+}
+
+TEST_F(HostFunctionsTest, that_are_called_in_their_slot_are_taken_out_behind_the_call) {
+  register_asymmetric_barrier();
+  HostCallOf touch("touch", "void()");
+  const std::uint64_t* const words = touch.request.arguments;
+  std::atomic<bool> provided{false};
+  std::atomic<int> late{0};
+  std::atomic<int> calls{0};
+  std::atomic<bool> over{false};
+  std::vector<std::thread> servers;
+  for (std::size_t index = 1; index <= 2; ++index) {
+    servers.emplace_back([&, index] {
+      while (!over) {
+        const HostFunctions::InSlot function(*functions, words, index);
+        if (function && function.call() == 0) ++calls;
+      }
+    });
+  }
+  const Instant patience = now() + std::chrono::seconds(20);
+  for (int round = 0; (round < 100 || calls < 100) && now() < patience; ++round) {
+    provided = true;
+    ASSERT_TRUE(provide("touch", [&] { late += provided ? 0 : 1; }));
+    std::this_thread::yield();
+    ASSERT_TRUE(functions->remove("touch"));
+    provided = false;
+  }
+  over = true;
+  for (std::thread& server : servers) server.join();
+  EXPECT_EQ(late.load(), 0) << "no call runs once remove() has returned";
+  EXPECT_GE(calls.load(), 100);
+}
+
+TEST_F(HostFunctionsTest, are_called_in_their_slot_only_if_nothing_else_is_needed) {
+  const auto fits = [&](const HostCallOf& call, std::size_t index = 1) {
+    return static_cast<bool>(HostFunctions::InSlot(*functions, call.request.arguments, index));
+  };
+  HostCallOf add("add", "i32(i32,i32)");
+  EXPECT_FALSE(fits(add)) << "it is not provided";
+  ASSERT_TRUE(provide("add", [](int a, int b) { return a + b; }));
+  EXPECT_TRUE(fits(add));
+  EXPECT_FALSE(fits(add, 100'000)) << "a thread beyond those that have a place";
+  EXPECT_FALSE(fits(HostCallOf("add", "i32(i32)"))) << "another signature";
+  ASSERT_TRUE(functions->remove("add"));
+  EXPECT_FALSE(fits(add));
+  ASSERT_TRUE(provide("add", [](int a, int b) { return a + b; }, HostClass::may_block));
+  EXPECT_FALSE(fits(add));
 }
 
 TEST_F(HostFunctionsTest, know_their_own_thread) {
