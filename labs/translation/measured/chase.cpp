@@ -169,12 +169,14 @@ Result<Concurrency> concurrency(const ChaseOptions& options) {
   }
   for (std::uint32_t sweep = 0; sweep < options.sweeps; ++sweep) {
     for (ConcurrencyPoint& point : points) {
+      const std::uint32_t chains = point.chains;
+      const std::uint64_t steps = 2 * concurrency_pages / chains;
       const auto time = [&](const PageMemory& of, NodeOf node) {
         std::vector<char*> begins;
-        for (std::uint32_t chain = 0; chain < point.chains; ++chain) {
-          begins.push_back(link(of.data(), page, node, order, chain, point.chains));
+        for (std::uint32_t chain = 0; chain < chains; ++chain) {
+          begins.push_back(link(of.data(), page, node, order, chain, chains));
         }
-        return fastest(options, begins, 2 * concurrency_pages / point.chains);
+        return fastest(options, begins, steps);
       };
       point.ns = std::min(point.ns, time(memory.value(), node_in_page));
       point.twin_ns = std::min(point.twin_ns, time(twin.value(), node_packed));
