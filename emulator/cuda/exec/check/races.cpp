@@ -1,10 +1,10 @@
 #include "emulator/cuda/exec/check/races.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "emulator/cuda/exec/check/places.hpp"
 #include "emulator/cuda/exec/check/reach.hpp"
+#include "emulator/cuda/exec/ops/access.hpp"
 #include "emulator/cuda/exec/ops/wide.hpp"
 
 namespace k2k::emulator::exec::check {
@@ -13,6 +13,21 @@ namespace {
 
 constexpr std::uint64_t low_bits(std::uint64_t bytes) {
   return bytes >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * bytes)) - 1;
+}
+
+// As one access each: the host may write at the same time.
+void read_memory(std::uint64_t address, std::uint64_t bytes, std::uint64_t* value) {
+  const auto* const from = reinterpret_cast<const std::byte*>(address);
+  if (bytes == 16) {
+    const Wide128 both = load_16(from);
+    value[0] = both.low;
+    value[1] = both.high;
+  } else {
+    value[0] = bytes == 1   ? load_word<std::uint8_t>(from, Order::relaxed)
+               : bytes == 2 ? load_word<std::uint16_t>(from, Order::relaxed)
+               : bytes == 4 ? load_word<std::uint32_t>(from, Order::relaxed)
+                            : load_word<std::uint64_t>(from, Order::relaxed);
+  }
 }
 
 bool is_equal(const std::uint64_t* a, const std::uint64_t* b, std::uint64_t bytes) {
@@ -154,14 +169,14 @@ void BlockRaces::access(Shadow::Page& page, Lane& lane, const Op& op, std::uint6
       value[0] = before.low;
       value[1] = before.high;
     } else {
-      std::memcpy(value, reinterpret_cast<const void*>(at), what.bytes);
+      read_memory(at, what.bytes, value);
     }
     Word& word = word_read(page, at, what, value);
     Access seen = what;
     if (what.kind == Access::Kind::wait && (lane.regs[op.to] & 1) == 0) seen.acquires = false;
     observe(word, lane, seen, place);
     if (!writes) continue;
-    std::memcpy(value, reinterpret_cast<const void*>(at), what.bytes);
+    read_memory(at, what.bytes, value);
     if (hidden_because(word, what) != nullptr) word.forget();
     word.by_host = false;
     write(page, at, lane, what, place, value);
