@@ -8,11 +8,15 @@ void MemoryMap::add(Range range) {
 }
 
 void MemoryMap::remove(std::uint64_t begin) {
-  const std::lock_guard lock(mutex_);
-  const auto found = ranges_.find(begin);
-  if (found == ranges_.end()) return;
-  if (removed_) removed_({found->first, found->second});
-  ranges_.erase(found);
+  Range gone;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = ranges_.find(begin);
+    if (found == ranges_.end()) return;
+    gone = {found->first, found->second};
+    ranges_.erase(found);
+  }
+  if (removed_) removed_(gone);  // Without the lock: who is called has locks of its own.
 }
 
 Range MemoryMap::find(std::uint64_t address) const {

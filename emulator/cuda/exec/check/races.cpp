@@ -239,7 +239,9 @@ void BlockRaces::compare(Footprints& cell, const Footprint& made, const Lane& la
     const bool conflict = old.writes || made.writes;
     bool raced = false;
     if (conflict && !before && !are_atomic_together(old, made)) {
-      grid_.races.report(old, made, memory_text(address, made.size), clock.missed);
+      if (grid_.races.is_new(old, made)) {
+        grid_.races.report(old, made, memory_text(address, made.size), clock.missed);
+      }
       raced = true;
     }
     // Who is ordered behind the new one is ordered behind the old one, too.

@@ -83,6 +83,8 @@ class Races {
   void end(std::uint32_t grid);
   // The number of that grid's end.
   [[nodiscard]] std::uint64_t end_of(std::uint32_t grid);
+  // True once for a pair of instructions, until there are too many.
+  bool is_new(const Footprint& first, const Footprint& second);
   void report(const Footprint& first, const Footprint& second, const std::string& memory,
               const Missed& missed);
 

@@ -48,6 +48,17 @@ std::string remedy(const Footprint& first, const Footprint& second, bool same_bl
 
 std::shared_ptr<GridWatch> Races::begin(const Grid& grid) {
   const Clock start = host_clock();
+  bool is_alone = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_alone = running_.empty();
+  }
+  if (is_alone) {  // What ended launches did is before everything that comes.
+    for (Shard& shard : shards_) {
+      const std::lock_guard lock(shard.mutex);
+      shard.shadow = Shadow();
+    }
+  }
   const std::lock_guard lock(mutex_);
   if (running_.empty()) launches_.clear();
   const std::uint32_t number = ++begun_;
@@ -87,14 +98,19 @@ Clock Races::host_clock() {
   return host_;
 }
 
+bool Races::is_new(const Footprint& first, const Footprint& second) {
+  const std::lock_guard lock(mutex_);
+  if (reported_.size() >= race_reports_max) return false;
+  if (!reported_.insert(std::minmax(first.place, second.place)).second) return false;
+  count_.fetch_add(1);
+  return true;
+}
+
 void Races::report(const Footprint& first, const Footprint& second, const std::string& memory,
                    const Missed& missed) {
   std::string text;
   {
     const std::lock_guard lock(mutex_);
-    if (reported_.size() >= race_reports_max) return;
-    if (!reported_.insert(std::minmax(first.place, second.place)).second) return;
-    count_.fetch_add(1);
     const LaunchNote& one = launches_[first.grid];
     const LaunchNote& other = launches_[second.grid];
     const bool same_block =
