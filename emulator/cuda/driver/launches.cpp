@@ -98,8 +98,11 @@ void run(Context* context, const std::shared_ptr<exec::Grid>& grid) {
     grid->deadline_ns = exec::now_ns() + driver.launch_limit_ms * 1'000'000;
   }
   grid->watch = driver.watch(*grid);
+  const std::uint64_t workspace = grid->workspace_address();
+  if (workspace != 0) driver.memory.add({workspace, workspace + sizeof grid->workspace});
   driver.device->start(grid);
   driver.device->wait(grid);
+  if (workspace != 0) driver.memory.remove(workspace);
   if (grid->watch != nullptr) grid->watch->end();
   const exec::Fault fault = grid->fault();
   {
@@ -146,6 +149,7 @@ CUresult launch(const Request& request) {
   grid->shared_bytes = function->module->program->shared_bytes(request.shared_bytes);
   grid->memory = &driver.memory;
   grid->number = driver.launches.fetch_add(1) + 1;
+  grid->cooperative = request.cooperative;
   if (request.cooperative &&
       grid->block_count() >
           std::uint64_t{driver.device->units()} *

@@ -47,6 +47,9 @@ struct Grid {
   std::uint64_t deadline_ns = 0;     // 0: none.
   std::uint32_t units = 1;           // Multiprocessors of the device.
   std::shared_ptr<GridWatch> watch;  // Or nullptr.
+  // Of a cooperative launch: where its blocks count arrivals, as cooperative_groups wants it.
+  bool cooperative = false;
+  alignas(16) std::array<std::uint32_t, 4> workspace{};
 
   std::uint64_t next_block = 0;  // Under the device's mutex, as the two below.
   std::uint64_t blocks_left = 0;
@@ -59,6 +62,10 @@ struct Grid {
   [[nodiscard]] std::string report() const;
   [[nodiscard]] std::uint64_t block_count() const {
     return std::uint64_t{blocks[0]} * blocks[1] * blocks[2];
+  }
+  // 0: not a cooperative launch.
+  [[nodiscard]] std::uint64_t workspace_address() const {
+    return cooperative ? reinterpret_cast<std::uint64_t>(workspace.data()) : 0;
   }
   [[nodiscard]] std::uint32_t thread_count() const { return threads[0] * threads[1] * threads[2]; }
 

@@ -39,7 +39,9 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Special::count)>
     "lanemask_ge",
     "lanemask_gt",
     "dynamic_smem_size",
-    "total_smem_size"};
+    "total_smem_size",
+    "envreg1",
+    "envreg2"};
 
 class BodyParser {
  public:

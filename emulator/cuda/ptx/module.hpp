@@ -137,6 +137,8 @@ enum class Special : std::uint32_t {
   lanemask_gt,
   dynamic_smem_size,
   total_smem_size,
+  envreg1,  // The upper and lower half of the address of a cooperative launch's workspace.
+  envreg2,
   count,
 };
 

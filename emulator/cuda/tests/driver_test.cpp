@@ -131,6 +131,21 @@ constexpr const char* ptx_text = R"(
 A: ld.acquire.sys.u32 %r, [%l]; nanosleep.u32 500; setp.eq.u32 %p, %r, 0; @%p bra A;
   st.release.sys.u32 [%l+4], %r; ret;
 }
+// The blocks of a cooperative launch meet as cooperative_groups' grid.sync() does: the first one
+// adds 2^31 - (blocks - 1) to a word behind %envreg1:%envreg2, the others 1, so that its sign turns.
+.visible .entry together(.param .u64 words) {
+  .reg .pred %p<2>; .reg .b64 %l<6>; .reg .b32 %r<9>;
+  ld.param.u64 %l0, [words]; mov.u32 %r0, %ctaid.x; mul.wide.u32 %l1, %r0, 4; add.u64 %l2, %l0, %l1;
+  mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; mov.b64 %l3, {%r2, %r1};
+  setp.eq.u64 %p0, %l3, 0; @%p0 bra ALONE;
+  st.global.u32 [%l2], 5;
+  mov.u32 %r3, %nctaid.x; sub.u32 %r4, 0x80000001, %r3; setp.eq.u32 %p0, %r0, 0;
+  selp.b32 %r4, %r4, 1, %p0; atom.add.release.gpu.u32 %r5, [%l3+4], %r4;
+A: ld.acquire.gpu.u32 %r6, [%l3+4]; xor.b32 %r6, %r6, %r5; setp.ge.s32 %p1, %r6, 0; @%p1 bra A;
+  xor.b32 %r0, %r0, 1; mul.wide.u32 %l1, %r0, 4; add.u64 %l1, %l0, %l1;
+  ld.global.u32 %r7, [%l1]; st.global.u32 [%l2+64], %r7; ret;
+ALONE: st.global.u32 [%l2], 9; ret;
+}
 .visible .entry small() .maxntid 64, 1, 1 { ret; }
 )";
 
@@ -240,7 +255,7 @@ TEST_F(EmulatedDriver, orders_the_legacy_stream_and_events) {
 
 TEST_F(EmulatedDriver, answers_for_images_that_it_does_not_take) {
   const std::string good(ptx_text);
-  EXPECT_EQ(load_text(good.substr(0, good.size() / 2)), invalid_ptx);
+  EXPECT_EQ(load_text(good.substr(0, good.find("nanosleep"))), invalid_ptx);
   EXPECT_EQ(load_text(".version 9.9\n.target sm_90\n"), unsupported_ptx_version);
   EXPECT_EQ(load_text(".version 9.0\n.target sm_120\n"), no_binary_for_gpu);
   EXPECT_EQ(load_text(".version 9.0\n.target sm_90\n.entry k() { frobnicate.u32 1; ret; }"),
@@ -349,6 +364,25 @@ TEST_F(EmulatedDriver, refuses_launches_that_do_not_fit) {
   EXPECT_EQ(api().cuLaunchKernel(function("add"), 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, extra),
             success);
   EXPECT_EQ(api().cuCtxSynchronize(), success);
+}
+
+TEST_F(EmulatedDriver, gives_cooperative_launches_a_workspace) {
+  const CUdeviceptr words = memory(128);
+  ASSERT_EQ(api().cuMemsetD32_v2(words, 0, 32), success);
+  CUdeviceptr address = words;
+  void* parameters[] = {&address};
+  const auto* const back = reinterpret_cast<const std::uint32_t*>(words);
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(api().cuLaunchCooperativeKernel(function("together"), 16, 1, 1, 1, 1, 1, 0, nullptr,
+                                              parameters),
+              success);
+    ASSERT_EQ(api().cuCtxSynchronize(), success);
+    for (int block = 0; block < 16; ++block) EXPECT_EQ(back[16 + block], 5u);
+  }
+  EXPECT_EQ(launch("together", words), success);
+  EXPECT_EQ(api().cuCtxSynchronize(), success);
+  EXPECT_EQ(back[0], 9u);
+  EXPECT_EQ(api().cuMemFree_v2(words), success);
 }
 
 TEST_F(EmulatedDriver, keeps_the_fault_of_a_kernel_until_the_context_ends) {

@@ -255,6 +255,10 @@ std::uint64_t special_value(const Lane& lane, const Source& source) {
       return grid.dynamic_shared_bytes;
     case Special::total_smem_size:
       return grid.shared_bytes;
+    case Special::envreg1:
+      return grid.workspace_address() >> 32;
+    case Special::envreg2:
+      return static_cast<std::uint32_t>(grid.workspace_address());
     case Special::count:
       break;
   }
