@@ -12,7 +12,9 @@
 //   phase
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 #include "emulator/cuda/exec/ops/access.hpp"
