@@ -474,7 +474,7 @@ TEST_P(Completion, completes_commands_options_and_words) {
   EXPECT_EQ(completed("k2k info --device-schedule ro"), "round_robin ");
   EXPECT_EQ(completed("k2k config explain server.pol"), "server.policy ");
   EXPECT_EQ(completed("k2k completion z"), "zsh ");
-  EXPECT_EQ(completed("k2k lab tr"), "trace ") << "a program of its own";
+  EXPECT_EQ(completed("k2k lab trac"), "trace ") << "a program of its own";
   EXPECT_EQ(completed("k2k lab trace --outst"), "--outstanding ");
   EXPECT_EQ(completed("k2k ctl 4711 coalesce_w"), "coalesce_window_us= ");
   EXPECT_EQ(completed("k2k ctl 4711 bottom"), "bottom_half= ") << "one completion for both values";
