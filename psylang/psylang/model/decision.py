@@ -110,6 +110,7 @@ class LCA(Mechanism):
     The recurrence is from the activities: self_excitation of a unit's own, -competition of others'.
     until: when it is finished, a criterion (criteria.py); None: a step a call.
     choice: the unit with the largest activity. Output ports: `value` and those of a decision.
+    initial_activity: None: the function of the initial state.
     """
 
     size: int = 2
@@ -119,6 +120,7 @@ class LCA(Mechanism):
     dt: Number = number(0.1, above=0.0)
     noise: Distribution | None = part()
     initial_state: Number = number(0.0)
+    initial_activity: Number | None = number(None)
     function: TransferFunction = part(Logistic())
     until: Criterion | None = part()
     non_decision_time: Number = number(0.0, least=0.0)
@@ -135,7 +137,11 @@ class LCA(Mechanism):
 
     def initial(self, at: Scope) -> Memory:
         state = filled(at, "initial_state", self.size)
-        memory = {"state": state, "activity": emit_part(at, "function", state)}
+        if self.initial_activity is None:
+            activity = emit_part(at, "function", state)
+        else:
+            activity = filled(at, "initial_activity", self.size)
+        memory = {"state": state, "activity": activity}
         if self.until is not None and self.until.compares:
             memory["before"] = memory["activity"]
         return memory

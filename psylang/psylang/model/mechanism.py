@@ -180,6 +180,8 @@ class Transfer(Mechanism):
     clip: (least, most) of each unit's activity.
     winners: shifts what the function takes (winners.py).
     until: when it is finished (criteria.py); None: after each step.
+    initial_activity: of a recurrent layer before its first step; None: the function of the
+      integrator's initial value.
     Output port: `value`.
     """
 
@@ -191,6 +193,7 @@ class Transfer(Mechanism):
     clip: tuple[float, float] | None = None
     until: Criterion | None = part()
     winners: KWinners | None = part()
+    initial_activity: Number | None = number(None)
 
     def __post_init__(self) -> None:
         if self.integrator is not None and self.noise is not None:
@@ -205,6 +208,8 @@ class Transfer(Mechanism):
             )
         if self.winners is not None:
             self.winners.count(self.size)
+        if self.initial_activity is not None and self.recurrent is None:
+            raise ModelError(f"`{self.name}` has an initial activity, and is not recurrent")
         if self.clip is not None and not self.clip[0] <= self.clip[1]:
             raise ModelError(f"clip of `{self.name}` is {self.clip}; it must be (least, most)")
 
@@ -220,7 +225,9 @@ class Transfer(Mechanism):
         state = build.constant(0.0, Type(DType.F64, (self.size,)))
         if self.integrator is not None:
             state = memory["state"] = filled(at.part("integrator"), "initial", self.size)
-        if self._keeps_activity():
+        if self.initial_activity is not None:
+            memory["activity"] = filled(at, "initial_activity", self.size)
+        elif self._keeps_activity():
             memory["activity"] = self._activity(at, state)
         if self.until is not None and self.until.compares:
             memory["before"] = memory["activity"]

@@ -9,6 +9,7 @@ import pytest
 
 from psylang.ir.interpret import interpret
 from psylang.model import (
+    LCA,
     AfterNCalls,
     AfterNPasses,
     ControlSignal,
@@ -234,3 +235,19 @@ def test_a_recurrent_layer_with_a_modulated_gain_keeps_its_memory() -> None:
         value = 2.0 * (value * 0.5 * s + x) + 1.0
         wanted.append(value)
     np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_first_activity_that_is_given() -> None:
+    for node in (
+        Transfer("n", size=2, recurrent=Recurrent(auto=0.5), initial_activity=[3.0, 4.0]),
+        LCA("n", size=2, competition=0.0, self_excitation=0.5, dt=1.0, leak=1.0,
+            function=Linear(), initial_activity=[3.0, 4.0]),
+    ):  # fmt: skip
+        model = Model("one")
+        model.add(node)
+        model.input("x", "n")
+        model.output("value", "n", "value")
+        found = outputs(model, "exact", x=[[1.0, 2.0]])["value"]
+        np.testing.assert_array_equal(found, [[2.5, 4.0]])
+    with pytest.raises(ModelError, match="`n` has an initial activity, and is not recurrent"):
+        Transfer("n", initial_activity=1.0)

@@ -14,6 +14,7 @@ import numpy as np
 
 from psylang.model.composition import PASSES_MAX, Model
 from psylang.model.errors import ModelError
+from psylang.model.layout import Layout
 from psylang.pnl.conditions import condition_of
 from psylang.pnl.control import search_of
 from psylang.pnl.environment import psyneulink
@@ -274,6 +275,8 @@ class _Importer:
                 f"{projection.name} brings {port_sent.name} of {sender.name}",
                 f"nearest: {', '.join(outputs)}",
             )
+        if self.nesting.place(sender) >= self.nesting.place(node):
+            self._begins(sender, port_sent, start, given)
         self.made.connect(
             start,
             end,
@@ -283,6 +286,22 @@ class _Importer:
             feedback=self.nesting.place(sender) > self.nesting.place(node),
             name=self.names.name(None, f"{start}_to_{end}"),
         )
+
+    def _begins(self, sender: Any, port: Any, name: str, here: str) -> None:
+        """RefusedError: a port that is read before its mechanism first ran begins with another
+        value than here, as a step of its construction or the modeller left it."""
+        if kind_of(sender.reset_stateful_function_when) != "Never":
+            return
+        defaults = {name: one.default for name, one in self.made.parameters.items()}
+        layout = Layout(self.made.mechanisms, {}, self.made.names, defaults)
+        kept = np.ravel(value_of(port, "value")).astype(np.float64)
+        usual = np.ravel(layout.initial_port(name, here))
+        if not np.allclose(kept, usual, rtol=1e-12, atol=0.0):
+            raise RefusedError(
+                f"it reads {port.name} of {sender.name} before that first runs, and receives "
+                f"{kept}, not {usual}",
+                "set its reset_stateful_function_when=AtRunStart(), or an initial value of 0",
+            )
 
     def _matrix(self, projection: Any) -> Any:
         """The matrix, after learning if the composition has learned."""

@@ -164,6 +164,9 @@ def _transfer(
     if integrates and reset == "never" and recurrent is not None and integrator is not None:
         _begins_drawn(mechanism, integrator)
     until = until_of(mechanism, at) if integrates else None
+    activity = None
+    if recurrent is not None:
+        activity = activity_of(mechanism, 0.0 if integrator is None else integrator.initial)
     made = Transfer(
         name,
         size=size,
@@ -178,9 +181,22 @@ def _transfer(
         max_steps=int(value_of(mechanism, "max_executions_before_finished")),
         reset=reset,
         seed=seed,
+        initial_activity=activity,
     )
     ports, derived = plain_ports(mechanism)
     return Converted(made, ("input",), ports, derived)
+
+
+def activity_of(mechanism: Any, initial: Any) -> Any:
+    """The value of a recurrent mechanism's output port that its first step receives, if it is never
+    reset: of a step in its construction, or one that the modeller set. None: the function of the
+    initial value, or a reset comes first."""
+    if kind_of(mechanism.reset_stateful_function_when) != "Never":
+        return None
+    kept = np.ravel(value_of(mechanism.output_ports[0], "value")).astype(np.float64)
+    state = np.broadcast_to(np.asarray(initial, dtype=np.float64), kept.shape)
+    usual = np.ravel(mechanism.function(state[np.newaxis].copy()))
+    return None if np.array_equal(kept, usual) else kept
 
 
 def _begins_drawn(mechanism: Any, integrator: Any) -> None:
@@ -283,6 +299,7 @@ def _lca(mechanism: Any, name: str, at: At) -> Converted:
         self_excitation=auto,
         noise=noise,
         initial_state=number_of(inner, "initializer"),
+        initial_activity=activity_of(mechanism, number_of(inner, "initializer")),
         function=transfer_function(mechanism.function, at.part("function")),
         until=until_of(mechanism, at),
         until_finished=bool(value_of(mechanism, "execute_until_finished")),

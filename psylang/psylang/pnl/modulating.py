@@ -41,7 +41,7 @@ def begins_of(mechanism: Any, rows: int) -> tuple[float, ...]:
     """The values of its signals before its first call, by row."""
     begins = [0.0] * rows
     for signal in mechanism.output_ports:
-        first = np.ravel(signal.defaults.value)
+        first = np.ravel(value_of(signal, "value"))
         if first.size != 1:
             raise RefusedError(f"{signal.name} has {first.size} elements", "one number a signal")
         begins[int(signal._variable_spec[1])] = float(first[0])

@@ -340,6 +340,61 @@ def control_by_a_signals_function(pnl: Any) -> tuple[Any, dict[str, Any]]:
     return _controls(pnl, signal, layer)
 
 
+# What recurrent layers receive at first.
+
+
+@imported
+def begins_elsewhere(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """A step of the construction moved what a layer that is never reset receives at first."""
+    given = {"integrator_mode": True, "initial_value": [[0.3, 0.4]]}
+    layer = pnl.RecurrentTransferMechanism(
+        name="layer", input_shapes=2, function=pnl.Logistic, auto=0.5, **given
+    )
+    accumulates = pnl.LCAMechanism(name="accumulates", input_shapes=2, initial_value=[[0.6, -0.4]])
+    net = pnl.Composition(pathways=[layer, accumulates])
+    return net, {"inputs": {layer: stimuli(2)}}
+
+
+@imported
+def begins_as_set(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """After PsyNeuLink's model of Nieuwenhuis et al. 2005, which sets values of output ports."""
+    decides = pnl.LCAMechanism(name="decides", input_shapes=2)
+    decides.output_ports[0].parameters.value.set(np.array([0.1, 0.0]), override=True)
+    locus = pnl.LCControlMechanism(
+        name="locus",
+        objective_mechanism=pnl.ObjectiveMechanism(
+            name="objective", function=pnl.Linear, monitor=[(decides, np.array([[0.3], [0.0]]))]
+        ),
+        modulated_mechanisms=[decides],
+        integration_method="EULER",
+        time_step_size_FitzHughNagumo=0.1,
+    )
+    locus.output_ports[0].parameters.value.set(np.array([0.9]), override=True)
+    net = pnl.Composition(nodes=[decides, locus])
+    return net, {"inputs": {decides: stimuli(2)}}
+
+
+def _returns(pnl: Any, **given: Any) -> tuple[Any, dict[str, Any]]:
+    """A cycle whose feedback is read before its sender first ran."""
+    first = pnl.ProcessingMechanism(name="first", function=pnl.Tanh)
+    integrates = pnl.IntegratorMechanism(
+        name="integrates", function=pnl.AdaptiveIntegrator(rate=0.3, **given)
+    )
+    net = pnl.Composition(pathways=[first, integrates])
+    net.add_projection(sender=integrates, receiver=first, feedback=True)
+    return net, {"inputs": {first: stimuli()}}
+
+
+@imported
+def returns_nothing_at_first(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _returns(pnl)
+
+
+@refused("before that first runs, and receives")
+def returns_what_a_step_left(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _returns(pnl, initializer=[0.5])
+
+
 # Integrators of several states.
 
 
