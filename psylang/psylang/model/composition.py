@@ -122,7 +122,7 @@ class Model:
         for one in numbers_of(holder, component):
             name = names[one.path] = name_of(one.path, one.value)
             if isinstance(one.value, Formula):
-                self._compute(name, one.value)
+                _compute(self, name, one.value)
             elif isinstance(one.value, Parameter):
                 if self._parameters.get(name) is not one.value:
                     raise ModelError(
@@ -140,19 +140,6 @@ class Model:
             pair = {name: self._parameters[name].default for name in (value, bound)}
             Rules(pair, {}, [made], {}).check({}, everything=True)
             self._relations.append(made)
-
-    def _compute(self, name: str, formula: Formula) -> None:
-        """Adds a parameter that is computed from others."""
-        for leaf in formula.leaves():
-            if self._parameters.get(leaf.name) is not leaf:
-                raise ModelError(
-                    f"`{name}` is computed from the parameter `{leaf.name}` of another model; make "
-                    f"it with parameter() of `{self.name}`"
-                )
-            self._limits[leaf.name].append(Limits())
-        defaults = {leaf.name: leaf.default for leaf in formula.leaves()}
-        self._register(Parameter(name, array_of(name, formula.computed(defaults))))
-        self._formulas[name] = formula
 
     def connect(
         self,
@@ -433,3 +420,17 @@ class Model:
         for one in condition.walk():
             for node in one.nodes():
                 self._known(node)
+
+
+def _compute(model: Model, name: str, formula: Formula) -> None:
+    """Adds a parameter that is computed from others."""
+    for leaf in formula.leaves():
+        if model._parameters.get(leaf.name) is not leaf:
+            raise ModelError(
+                f"`{name}` is computed from the parameter `{leaf.name}` of another model; make "
+                f"it with parameter() of `{model.name}`"
+            )
+        model._limits[leaf.name].append(Limits())
+    defaults = {leaf.name: leaf.default for leaf in formula.leaves()}
+    model._register(Parameter(name, array_of(name, formula.computed(defaults))))
+    model._formulas[name] = formula
