@@ -42,7 +42,7 @@ Argument never_ready() {
   return watched({{Object::timer, POLLIN},
                   {Object::file, POLLPRI},
                   {Object::timer, POLLIN | POLLPRI},
-                  {Object::empty_pipe, POLLIN}});
+                  {Object::notify, POLLIN}});
 }
 
 constexpr std::uint64_t standard_output = 1;  // A set with this descriptor.

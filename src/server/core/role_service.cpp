@@ -68,7 +68,7 @@ bool RoleService::serve_accepted(ServiceThread& self, Role& role) {
 
 bool RoleService::run_batch(ServiceThread& self, Role& role) {
   if (role.batch_next == role.batch.size()) return true;
-  parts_.pool.holder_begins_calls(role);
+  parts_.pool.begins_calls(role.calls_begun, ThreadPool::Writers::one);
   std::uint64_t mark = self.clock;
   std::uint64_t answering = 0;  // Cycles of answers since `mark`.
   std::uint64_t run = 0;        // Calls before this one since `mark`.

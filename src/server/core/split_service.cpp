@@ -60,7 +60,7 @@ void SplitService::accept(ServiceThread& self, const Bundle& bundle) {
   parts_.queue.accept(self.batch);
   if (faults) parts_.faults.serve(self, nullptr);
   if (self.batch.empty()) return;
-  parts_.pool.begins_calls(parts_.queue.attempts_begun);
+  parts_.pool.begins_calls(parts_.queue.attempts_begun, ThreadPool::Writers::several);
 }
 
 // One at a time: while an attempt keeps this thread, the watcher finds the others in the queue.

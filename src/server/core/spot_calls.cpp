@@ -97,7 +97,7 @@ void SpotCalls::copy(const ReadySlot& ready, const Words& words, services::Reque
 void SpotCalls::begin_walk() {
   walks_ = true;
   role_->walking = true;
-  parts_->pool.holder_begins_calls(*role_);
+  parts_->pool.begins_calls(role_->calls_begun, ThreadPool::Writers::one);
 }
 
 void SpotCalls::begin_call(const ReadySlot& ready) {

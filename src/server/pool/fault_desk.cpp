@@ -30,7 +30,7 @@ void FaultDesk::charge(ServiceThread& self, std::uint64_t cycles,
 }
 
 bool FaultDesk::serve(ServiceThread& self, Role* role) {
-  if (role != nullptr) parts_.pool.holder_begins_calls(*role);
+  if (role != nullptr) parts_.pool.begins_calls(role->calls_begun, ThreadPool::Writers::one);
   bool kept = role != nullptr;
   std::uint32_t served = 0;
   for (std::size_t next = 0; next < self.faults.size(); next += services::faults_max) {

@@ -137,7 +137,7 @@ void ThreadPool::watch(ServiceThread& self, Work& work, std::unique_lock<std::mu
                            governed ? parts_.admission.watch_tick() : takeover_ * ticks_.stretch());
     } else {
       watcher_asleep_.exchange(1);
-      heavy_barrier();  // Pairs with holder_begins_calls(); the exchange with begins_calls(), too.
+      heavy_barrier();  // Pairs with begins_calls().
       if (ticks_.silent(seen().announced)) work_there_.wait(lock);
       watcher_asleep_.store(0);
       ticks_.woken();

@@ -78,18 +78,17 @@ class ThreadPool {
   // Wakes a thread because the split queue has work.
   void wake_one();
 
-  // Called by a thread before it makes calls, so that the watcher looks. Counts in `announced`, a
-  // counter of the split queue.
-  void begins_calls(std::atomic<std::uint64_t>& announced) {
-    // Pairs with watch(): both sides store, then load, sequentially consistent.
-    announced.fetch_add(1);
-    if (watcher_asleep_.load() != 0) wake_watcher();
-  }
-  // Likewise by the holder of a role, whose counter no other thread writes.
-  void holder_begins_calls(Role& role) {
-    std::atomic<std::uint64_t>& announced = role.calls_begun;
-    announced.store(announced.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  // The threads that may write to a counter at one time.
+  enum class Writers : std::uint8_t { one, several };
+  // Called by a thread before it makes calls, so that the watcher looks. Counts in `announced`: the
+  // counter of the role that the thread holds has one writer, that of the split queue has several.
+  void begins_calls(std::atomic<std::uint64_t>& announced, Writers writers) {
     // Pairs with the heavy barrier of watch().
+    if (writers == Writers::several) {
+      announced.fetch_add(1);
+    } else {
+      announced.store(announced.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
     if (light_barrier_then_load(watcher_asleep_) != 0) [[unlikely]]
       wake_watcher();
   }

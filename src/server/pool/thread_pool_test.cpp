@@ -64,7 +64,7 @@ class ThreadPoolTest : public testing::Test {
   void hold(ServiceThread& self, Role& role) {
     ++roles_begun;
     if (stuck) {
-      parts->pool.holder_begins_calls(role);
+      parts->pool.begins_calls(role.calls_begun, ThreadPool::Writers::one);
       self.call.begin();
       wait_to_proceed();
       self.call.end();
