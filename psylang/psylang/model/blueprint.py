@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
-from psylang.model.compound import All
-from psylang.model.conditions import Always, Condition, EveryNCalls
+from psylang.model.compound import All, While
+from psylang.model.conditions import Always, Condition, EveryNCalls, WhenFinished
 from psylang.model.control import GridSearch
 from psylang.model.errors import ModelError, listed
 from psylang.model.mechanism import Mechanism
 from psylang.model.parameters import Array, Formula, Limits, Number, Parameter, number
 from psylang.model.rules import Modulation, Relation
-from psylang.model.schedule import Schedule, consideration_sets, predecessors
+from psylang.model.schedule import Schedule, Timing, consideration_sets, predecessors
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -66,6 +67,18 @@ class Recorded:
     earlier: bool = False
 
 
+@dataclass(frozen=True)
+class Inner:
+    """A nest: mechanisms, and other nests, with a schedule of their own; to the model it is a node.
+    Each of its calls is a trial, which ends by `termination`; search chooses parameters for it."""
+
+    name: str
+    members: tuple[str, ...]
+    termination: Condition
+    timing: Timing | None = None
+    search: GridSearch | None = None
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Blueprint:
     """All parts of a model, in the order in which it was made.
@@ -91,31 +104,77 @@ class Blueprint:
     termination: Condition
     search: GridSearch | None
     outputs: Mapping[str, Recorded]
+    nests: Mapping[str, Inner]
+    timing: Timing | None = None
 
-    def schedule(self) -> Schedule:
-        """Consideration sets, conditions, and the end of a trial. ModelError: a cycle."""
-        nodes = [name for name in self.mechanisms if name not in self.closing]
+    def searches(self) -> dict[str, GridSearch]:
+        """Of the model, whose name is "", and of its nests."""
+        every = {"": self.search, **{name: nest.search for name, nest in self.nests.items()}}
+        return {name: search for name, search in every.items() if search is not None}
+
+    def around(self, nest: str) -> list[GridSearch]:
+        """The searches that simulate a nest."""
+        names = [""]
+        while nest in self._nest_of:
+            nest = self._nest_of[nest]
+            names.append(nest)
+        return [search for name, search in self.searches().items() if name in names]
+
+    @cached_property
+    def _nest_of(self) -> Mapping[str, str]:
+        return {node: nest.name for nest in self.nests.values() for node in nest.members}
+
+    def within(self, nest: str) -> list[str]:
+        """The mechanisms of a nest, those of nests within it included."""
+        found: list[str] = []
+        for node in self.nests[nest].members:
+            found += self.within(node) if node in self.nests else [node]
+        return found
+
+    def _node_of(self, mechanism: str, nest: str) -> str | None:
+        """The node of a schedule that a mechanism belongs to."""
+        node = mechanism
+        while self._nest_of.get(node, "") != nest:
+            if node not in self._nest_of:
+                return None
+            node = self._nest_of[node]
+        return node
+
+    def _nodes(self, nest: str) -> list[str]:
+        every = [name for name in (*self.mechanisms, *self.nests) if name not in self.closing]
+        return [name for name in every if self._nest_of.get(name, "") == nest]
+
+    def schedule(self, nest: str = "") -> Schedule:
+        """Consideration sets, conditions, and the end of a trial; of the model, or of a nest.
+        ModelError: a cycle, or a condition on another schedule's node."""
+        nodes = self._nodes(nest)
         wrong = [
             one.name
             for one in self.projections.values()
-            if one.sender in self.closing and one.receiver in nodes
+            if one.sender in self.closing and one.receiver not in self.closing
         ]
         if wrong:
             raise ModelError(f"{listed(wrong)}: from what runs after the last pass, to what did")
-        edges = self._edges(nodes)
+        edges = self._edges(nodes, nest)
         sets = consideration_sets(nodes, edges, self.groups)
         senders = predecessors(nodes, edges, self.groups)
+        number = {node: place for place, node in enumerate(nodes)}
         default = {
-            node: All(*(EveryNCalls(one, 1) for one in nodes if one in before))
+            node: All(*(EveryNCalls(one, 1) for one in sorted(before, key=number.__getitem__)))
             if before
             else Always()
             for node, before in senders.items()
         }
-        everyone = [self.mechanisms[node] for node in nodes]
+        given = {node: self.conditions[node] for node in nodes if node in self.conditions}
+        ends = self.nests[nest].termination if nest else self.termination
+        for condition in (*given.values(), ends):
+            self._asks_here(condition, set(nodes), nest)
+        self._apart(sets, nest)
+        everyone = [self.mechanisms[node] for node in nodes if node in self.mechanisms]
         return Schedule(
             sets,
-            {**default, **self.conditions},
-            self.termination,
+            {**default, **given},
+            ends,
             self.max_passes,
             frozenset(one.name for one in everyone if not one.ends()),
             frozenset(
@@ -123,13 +182,42 @@ class Blueprint:
                 for one in everyone
                 if one.ends() and one.until_finished and one.reset == "trial"
             ),
+            nest,
+            self.nests[nest].timing if nest else self.timing,
         )
+
+    def _asks_here(self, condition: Condition, nodes: set[str], nest: str) -> None:
+        """ModelError: a condition names a node of another schedule."""
+        for one in condition.walk():
+            away = [] if isinstance(one, While) else sorted(set(one.nodes()) - nodes)
+            if away:
+                raise ModelError(
+                    f"a condition of `{nest or self.name}` names {listed(away)}, which is not a "
+                    "node there; a condition counts the calls of its own composition's nodes"
+                )
+            if isinstance(one, WhenFinished) and one.node in self.nests:
+                raise ModelError(
+                    f"`{one.node}` is a nest, which has no criterion of being finished; ask for "
+                    "AfterNCalls, or for one of its mechanisms by While"
+                )
+
+    def _apart(self, sets: Sequence[Sequence[str]], nest: str) -> None:
+        """ModelError: nests of one set send to one another: which runs first would matter."""
+        for members in sets if self.nests else ():
+            for one in self.projections.values():
+                ends = [self._node_of(name, nest) for name in (one.sender, one.receiver)]
+                if ends[0] != ends[1] and all(e in members and e in self.nests for e in ends):
+                    raise ModelError(
+                        f"the nests {listed(map(str, ends))} run at once, and {one.name} goes from "
+                        "one to the other; let one of them run after the other"
+                    )
 
     def left_behind(self) -> dict[str, tuple[str, str]]:
         """Outputs of mechanisms whose value is one pass old when the trial ends: for each output
         its mechanism, and the sender whose run ends the trial."""
         found: dict[str, tuple[str, str]] = {}
-        edges = [one for one in self._edges(list(self.mechanisms)) if one[1] not in self.closing]
+        links = [one for one in self.projections.values() if not one.feedback]
+        edges = [(one.sender, one.receiver) for one in links if one.receiver not in self.closing]
         ending = [node for one in self.termination.walk() for node in one.nodes()]
         for end in dict.fromkeys(ending):
             behind: set[str] = set()
@@ -145,10 +233,22 @@ class Blueprint:
 
     def afterwards(self) -> tuple[str, ...]:
         """The mechanisms that run after the last pass, in order. ModelError: a cycle."""
-        sets = consideration_sets(self.closing, self._edges(self.closing))
-        return tuple(node for one in sets for node in one)
-
-    def _edges(self, among: Sequence[str]) -> list[tuple[str, str]]:
         links = [one for one in self.projections.values() if not one.feedback]
         ends = [(one.sender, one.receiver) for one in links]
-        return [one for one in ends if one[0] in among and one[1] in among]
+        closing = set(self.closing)
+        edges = [one for one in ends if one[0] in closing and one[1] in closing]
+        return tuple(node for one in consideration_sets(self.closing, edges) for node in one)
+
+    def _edges(self, among: Sequence[str], nest: str) -> list[tuple[str, str]]:
+        """Which node of a schedule sends to which."""
+        nodes = set(among)
+        found: dict[tuple[str, str], None] = {}
+        for one in self.projections.values():
+            if one.feedback:
+                continue
+            sender, receiver = self._node_of(one.sender, nest), self._node_of(one.receiver, nest)
+            if sender is None or receiver is None or sender == receiver:
+                continue
+            if sender in nodes and receiver in nodes:
+                found[sender, receiver] = None
+        return list(found)

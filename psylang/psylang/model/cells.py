@@ -1,8 +1,11 @@
 """The values of a trial during lowering, by key, with a record of reads and writes.
 
-Keys are ("memory", node, slot), ("port", node, port), ("steps" | "calls" | "ran" | "truncated",
-node), ("since", node, owner), ("times", number) and ("pass",), ("done",). Numbers and truths are
-plain Python while they are known, else values of the IR.
+Keys are ("memory", node, slot), ("port", node, port), ("steps", node), ("truncated",), and those of
+a schedule: ("count", schedule, unit, scale, node), ("since", schedule, node, owner),
+("times", schedule, scale, number), ("ran", schedule, node), ("done", schedule); and what a search
+keeps: ("level", schedule, number) and ("spent", schedule, number) of its signals, ("block",
+schedule) and ("key", schedule) of its seeds. Numbers and truths are plain Python while they are
+known, else values of the IR.
 """
 
 from __future__ import annotations
@@ -15,6 +18,20 @@ from psylang.model.context import Context
 
 Key = tuple[str, ...]
 Cell = int | bool | Value
+TRUTHS = ("ran", "done", "truncated")
+SUMS = ("level", "spent")
+
+
+def default(key: Key) -> Cell:
+    """The value of a counter or a truth before it is written."""
+    return False if key[0] in TRUTHS else 0
+
+
+def is_kept(key: Key) -> bool:
+    """Returns whether a schedule's cell goes on from trial to trial."""
+    if key[0] in ("ran", *SUMS, "block", "key"):
+        return True
+    return (key[0] == "count" and key[3] == "run") or (key[0] == "times" and key[2] == "run")
 
 
 @dataclass
@@ -77,6 +94,13 @@ class Logic:
 
     def at_least(self, count: Cell, n: int) -> bool | Value:
         return self.context.build.ge(count, n) if isinstance(count, Value) else count >= n
+
+    def plus(self, a: Cell, b: Cell) -> Cell:
+        if not isinstance(a, Value) and not isinstance(b, Value):
+            return a + b
+        if not isinstance(b, Value) and not b:
+            return a
+        return self.context.build.add(self.value(a), self.value(b))
 
     def multiple_of(self, count: Cell, n: int) -> bool | Value:
         if not isinstance(count, Value):

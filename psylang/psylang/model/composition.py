@@ -10,6 +10,7 @@ program = model.program(vary=["drift"])
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from psylang.ir.graph import Numerics, Program
 from psylang.model.blueprint import (
     Blueprint,
     External,
+    Inner,
     Projection,
     Recorded,
     Target,
@@ -40,7 +42,7 @@ from psylang.model.parameters import (
     numbers_of,
 )
 from psylang.model.rules import Modulation, Relation, Rules, relations_of
-from psylang.model.schedule import Schedule
+from psylang.model.schedule import Schedule, Timing
 
 M = TypeVar("M", bound=Mechanism)
 PASSES_MAX = 1000
@@ -65,6 +67,8 @@ class Model:
         self.closing: list[str] = []
         self.termination: Condition = AllHaveRun()
         self.search: GridSearch | None = None
+        self.nests: dict[str, Inner] = {}
+        self.timing: Timing | None = None
         self.outputs: dict[str, Recorded] = {}
         self.arriving: dict[tuple[str, str], list[str]] = {}
         self.names: dict[str, dict[str, str]] = {}
@@ -286,22 +290,50 @@ class Model:
     def when(self, mechanism: str | Mechanism, condition: Condition) -> None:
         """Sets when a mechanism runs. Without a condition it runs when all its senders have run
         since its last run."""
-        node = self._known(mechanism)
-        if node.name in self.closing:
-            raise ModelError(f"`{node.name}` runs after the last pass; it takes no condition")
-        self._knows(condition)
-        self.conditions[node.name] = condition
+        name = str(mechanism) if mechanism in self.nests else self._known(mechanism).name
+        if name in self.closing:
+            raise ModelError(f"`{name}` runs after the last pass; it takes no condition")
+        _known_to(self, condition)
+        self.conditions[name] = condition
 
     def ends(self, condition: Condition) -> None:
         """Sets when a trial ends. Without a condition it ends when all mechanisms have run."""
-        self._knows(condition)
+        _known_to(self, condition)
         self.termination = condition
 
-    def control(self, search: GridSearch) -> None:
-        """Sets the search that chooses parameters before each trial; output `allocation` is its
-        choice."""
-        if self.search is not None:
-            raise ModelError(f"`{self.name}` has a control already; a model has one")
+    def nest(
+        self,
+        name: str,
+        *members: str | Mechanism,
+        ends: Condition | None = None,
+        timing: Timing | None = None,
+    ) -> None:
+        """Gives mechanisms, or other nests, a schedule of their own: they become one node, `name`,
+        each of whose calls is a trial of them. ends: when that trial ends; without it, when all of
+        them have run. ModelError: the name is taken, no member, or one that is in another nest."""
+        if named("nest", name) in (*self.mechanisms, *self.nests):
+            raise ModelError(
+                f"there is already a `{name}` in `{self.name}`; name the nest otherwise"
+            )
+        nodes = [str(one) if one in self.nests else self._known(one).name for one in members]
+        taken = [one for nest in self.nests.values() for one in nest.members]
+        twice = [one for one in nodes if one in taken or one in self.closing]
+        if not nodes or twice or len(set(nodes)) != len(nodes):
+            raise ModelError(
+                f"the nest `{name}` of {listed(nodes)}: it has members, each once, which are in no "
+                "other nest and do not run after the last pass"
+            )
+        condition = AllHaveRun() if ends is None else ends
+        _known_to(self, condition)
+        self.nests[name] = Inner(name, tuple(nodes), condition, timing)
+
+    def control(self, search: GridSearch, nest: str = "") -> None:
+        """Sets the search that chooses parameters before each trial, of the model or of a nest;
+        output `allocation` is the choice of the model's."""
+        if nest and nest not in self.nests:
+            raise ModelError(f"`{self.name}` has no nest `{nest}`; it has {listed(self.nests)}")
+        if (self.nests[nest].search if nest else self.search) is not None:
+            raise ModelError(f"`{nest or self.name}` has a control already; a model has one")
         node = self._known(search.objective)
         port = port_of(node, node.ports(), search.objective_port)
         if node.ports()[port].size != 1 or not node.ports()[port].dtype.is_float:
@@ -310,7 +342,10 @@ class Model:
             )
         for signal in search.signals:
             self.default(signal.name)
-        self.search = search
+        if nest:
+            self.nests[nest] = replace(self.nests[nest], search=search)
+        else:
+            self.search = search
 
     def output(
         self,
@@ -345,9 +380,10 @@ class Model:
         """The limits of the fields that use a parameter."""
         return tuple(self._limits[name])
 
-    def schedule(self) -> Schedule:
-        """Consideration sets, conditions, and the end of a trial. ModelError: a cycle."""
-        return self._blueprint().schedule()
+    def schedule(self, nest: str = "") -> Schedule:
+        """Consideration sets, conditions, and the end of a trial, of the model or of a nest.
+        ModelError: a cycle, or a condition on a node of another schedule."""
+        return self._blueprint().schedule(nest)
 
     def afterwards(self) -> tuple[str, ...]:
         """The mechanisms that run after the last pass, in order. ModelError: a cycle."""
@@ -373,6 +409,8 @@ class Model:
             termination=self.termination,
             search=self.search,
             outputs=dict(self.outputs),
+            nests=dict(self.nests),
+            timing=self.timing,
         )
 
     def program(
@@ -414,13 +452,6 @@ class Model:
         """The default of a parameter. ModelError: there is none of that name."""
         return parameter_of(self.name, self._parameters, name).default
 
-    def _knows(self, condition: Condition) -> None:
-        if not isinstance(condition, Condition):
-            raise ModelError(f"{condition!r} is no condition; see psylang.model.conditions")
-        for one in condition.walk():
-            for node in one.nodes():
-                self._known(node)
-
 
 def _compute(model: Model, name: str, formula: Formula) -> None:
     """Adds a parameter that is computed from others."""
@@ -434,3 +465,13 @@ def _compute(model: Model, name: str, formula: Formula) -> None:
     defaults = {leaf.name: leaf.default for leaf in formula.leaves()}
     model._register(Parameter(name, array_of(name, formula.computed(defaults))))
     model._formulas[name] = formula
+
+
+def _known_to(model: Model, condition: Condition) -> None:
+    """ModelError: it is no condition, or names what is not in the model."""
+    if not isinstance(condition, Condition):
+        raise ModelError(f"{condition!r} is no condition; see psylang.model.conditions")
+    for one in condition.walk():
+        for node in one.nodes():
+            if node not in model.nests:
+                model._known(node)

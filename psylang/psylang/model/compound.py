@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from psylang.model.conditions import Clock, Condition, Truth
 from psylang.model.errors import ModelError
@@ -66,14 +66,17 @@ class Not(Condition):
 
 @dataclass(frozen=True, eq=False)
 class NWhen(Condition):
-    """Holds the first n times in a trial that its condition lets the owner run."""
+    """Holds the first n times in a trial, or in the run, that its condition lets the owner run."""
 
     condition: Condition
     n: int = 1
+    scale: Literal["trial", "run"] = "trial"
 
     def __post_init__(self) -> None:
         if isinstance(self.n, bool) or not isinstance(self.n, int) or self.n < 1:
             raise ModelError(f"NWhen takes a whole number of at least 1, not {self.n!r}")
+        if self.scale not in ("trial", "run"):
+            raise ModelError(f"NWhen counts since {self.scale!r}; it is one of trial, run")
 
     def parts(self) -> tuple[Condition, ...]:
         return (self.condition,)
@@ -85,18 +88,33 @@ class NWhen(Condition):
 
 @dataclass(frozen=True, eq=False, init=False)
 class While(Condition):
-    """While a function (psylang.model.function) of the main outputs of some nodes is true."""
+    """While a function (psylang.model.function) of outputs of some nodes is true.
+
+    ports: of each node, "" for its main one; without it the main ones.
+    """
 
     ask: Callable[..., object]
     names: tuple[str, ...]
+    ports: tuple[str, ...]
 
-    def __init__(self, ask: Callable[..., object], *nodes: str | Mechanism) -> None:
+    def __init__(
+        self,
+        ask: Callable[..., object],
+        *nodes: str | Mechanism,
+        ports: Sequence[str] | None = None,
+    ) -> None:
         object.__setattr__(self, "ask", ask)
         names = tuple(node if isinstance(node, str) else node.name for node in nodes)
         object.__setattr__(self, "names", names)
+        given = ("",) * len(names) if ports is None else tuple(ports)
+        if len(given) != len(names):
+            raise ModelError(
+                f"While has {len(names)} nodes and {len(given)} ports; name one of each"
+            )
+        object.__setattr__(self, "ports", given)
 
     def nodes(self) -> tuple[str, ...]:
         return self.names
 
     def holds(self, clock: Clock, owner: str) -> Truth:
-        return clock.ask(self.ask, self.names)
+        return clock.ask(self.ask, tuple(zip(self.names, self.ports, strict=True)))

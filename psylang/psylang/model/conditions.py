@@ -1,8 +1,10 @@
-"""Conditions for running a mechanism: over passes, calls, and computed values.
+"""Conditions for running a mechanism: over passes, steps, trials, calls, and computed values.
 
-The names and meanings are PsyNeuLink's (docs/semantics.md, 7). Counts are per trial, and count
-calls by the scheduler: a mechanism that runs 900 steps in one call was called once. A condition
-that only counts is decided while the model is compiled; one that reads values is a predicate.
+The names and meanings are PsyNeuLink's (docs/semantics.md, 7). Counts are calls by the scheduler: a
+mechanism that runs 900 steps in one call was called once. Each count has a scale: since the
+pass, the trial or the run (a sequence of trials) began. A condition that counts within a trial is
+decided while the model is compiled; one that counts over trials, or that reads values, is a
+predicate.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, get_args
 
 from psylang.ir.graph import Value
 from psylang.model.errors import ModelError
@@ -20,21 +22,25 @@ if TYPE_CHECKING:
 
 Count = int | Value
 Truth = bool | Value
+Scale = Literal["pass", "trial", "run"]
+Unit = Literal["step", "pass", "trial", "time"]
+Places = tuple[tuple[str, str], ...]  # Nodes and their ports.
+Counter = tuple[str, Scale, str]  # A unit of time or "calls", since when, and whose calls.
 
 
 class Clock(Protocol):
     """The queries of conditions. Known numbers are plain, others are values of the IR."""
 
     @property
-    def passes(self) -> Count: ...
-    @property
     def everyone(self) -> tuple[str, ...]: ...
-    def calls(self, node: str) -> Count: ...
+    def ended(self, unit: Unit, scale: Scale) -> Count: ...
+    def calls(self, node: str, scale: Scale = "trial") -> Count: ...
     def calls_since(self, node: str, owner: str) -> Count: ...
     def just_ran(self, node: str) -> Truth: ...
     def finished(self, node: str) -> Truth: ...
     def times(self, condition: Condition) -> Count: ...
-    def ask(self, function: Callable[..., object], nodes: tuple[str, ...]) -> Truth: ...
+    def ask(self, function: Callable[..., object], places: Places) -> Truth: ...
+    def plus(self, a: Count, b: Count) -> Count: ...
     def at_least(self, count: Count, n: int) -> Truth: ...
     def multiple_of(self, count: Count, n: int) -> Truth: ...
     def both(self, a: Truth, b: Truth) -> Truth: ...
@@ -68,6 +74,10 @@ class Condition(ABC):
         """The mechanisms that the condition names."""
         return ()
 
+    def counters(self, everyone: tuple[str, ...]) -> tuple[Counter, ...]:
+        """The counts that it reads. everyone: all nodes of its schedule."""
+        return ()
+
     def walk(self) -> Iterator[Condition]:
         """The condition and all its parts."""
         yield self
@@ -75,15 +85,55 @@ class Condition(ABC):
             yield from one.walk()
 
 
-@dataclass(frozen=True)
-class _OfPasses(Condition):
-    """Compares the number of the pass with n, which is at least `least`."""
+def _scaled(what: str, scale: str, scales: tuple[str, ...]) -> None:
+    if scale not in scales:
+        raise ModelError(f"{what} counts since {scale!r}; it is one of {', '.join(scales)}")
 
-    least: ClassVar[int] = 0
+
+class _OfTime(Condition):
+    """Compares how many units of time have ended with n."""
+
+    unit: ClassVar[Unit]
+    least: ClassVar[int] = 0  # Of n.
     n: int
+    scale: Scale
+
+    def counters(self, everyone: tuple[str, ...]) -> tuple[Counter, ...]:
+        return ((self.unit, self.scale, ""),)
+
+    def _ended(self, clock: Clock) -> Count:
+        return clock.ended(self.unit, self.scale)
+
+
+@dataclass(frozen=True)
+class _OfPasses(_OfTime):
+    """scale: passes of this trial, or of the run."""
+
+    unit: ClassVar[Unit] = "pass"
+    n: int
+    scale: Scale = "trial"
 
     def __post_init__(self) -> None:
         _at_least(type(self).__name__, self.n, self.least)
+        _scaled(type(self).__name__, self.scale, ("trial", "run"))
+
+
+class _OfSteps(_OfPasses):
+    """A step runs the mechanisms of a consideration set whose conditions hold. A set of which none
+    runs is no step, but a pass in which none runs is one."""
+
+    unit: ClassVar[Unit] = "step"
+
+
+@dataclass(frozen=True)
+class _OfTrials(_OfTime):
+    unit: ClassVar[Unit] = "trial"
+    n: int
+    scale: Scale = "run"
+
+    def __post_init__(self) -> None:
+        _at_least(type(self).__name__, self.n, self.least)
+        _scaled(type(self).__name__, self.scale, ("run",))
 
 
 @dataclass(frozen=True, init=False)
@@ -112,6 +162,25 @@ class _OfCalls(_OfNode):
         object.__setattr__(self, "n", n)
 
 
+@dataclass(frozen=True, init=False)
+class _OfNodes(Condition):
+    """A condition on several nodes; without nodes: on all nodes of the schedule."""
+
+    names: tuple[str, ...]
+    scale: Scale
+
+    def __init__(self, *nodes: str | Mechanism, scale: Scale = "trial") -> None:
+        _scaled(type(self).__name__, scale, get_args(Scale))
+        object.__setattr__(self, "names", tuple(map(_name, nodes)))
+        object.__setattr__(self, "scale", scale)
+
+    def nodes(self) -> tuple[str, ...]:
+        return self.names
+
+    def counters(self, everyone: tuple[str, ...]) -> tuple[Counter, ...]:
+        return tuple(("calls", self.scale, node) for node in self.names or everyone)
+
+
 @dataclass(frozen=True)
 class Always(Condition):
     """In every pass."""
@@ -128,33 +197,43 @@ class Never(Condition):
         return False
 
 
-class AtPass(_OfPasses):
+class _At(_OfTime):
+    def holds(self, clock: Clock, owner: str) -> Truth:
+        ended = self._ended(clock)
+        return clock.both(
+            clock.at_least(ended, self.n), clock.negated(clock.at_least(ended, self.n + 1))
+        )
+
+
+class _Before(_OfTime):
+    def holds(self, clock: Clock, owner: str) -> Truth:
+        return clock.negated(clock.at_least(self._ended(clock), self.n))
+
+
+class _After(_OfTime):
+    def holds(self, clock: Clock, owner: str) -> Truth:
+        return clock.at_least(self._ended(clock), self.n + 1)
+
+
+class _AfterN(_OfTime):
+    def holds(self, clock: Clock, owner: str) -> Truth:
+        return clock.at_least(self._ended(clock), self.n)
+
+
+class AtPass(_At, _OfPasses):
     """In pass n; the first is 0."""
 
-    def holds(self, clock: Clock, owner: str) -> Truth:
-        after = clock.negated(clock.at_least(clock.passes, self.n + 1))
-        return clock.both(clock.at_least(clock.passes, self.n), after)
 
-
-class BeforePass(_OfPasses):
+class BeforePass(_Before, _OfPasses):
     """In passes 0 … n - 1."""
 
-    def holds(self, clock: Clock, owner: str) -> Truth:
-        return clock.negated(clock.at_least(clock.passes, self.n))
 
-
-class AfterPass(_OfPasses):
+class AfterPass(_After, _OfPasses):
     """In passes n + 1 and on."""
 
-    def holds(self, clock: Clock, owner: str) -> Truth:
-        return clock.at_least(clock.passes, self.n + 1)
 
-
-class AfterNPasses(_OfPasses):
+class AfterNPasses(_AfterN, _OfPasses):
     """When n passes have ended: in passes n and on."""
-
-    def holds(self, clock: Clock, owner: str) -> Truth:
-        return clock.at_least(clock.passes, self.n)
 
 
 class EveryNPasses(_OfPasses):
@@ -163,7 +242,39 @@ class EveryNPasses(_OfPasses):
     least = 1
 
     def holds(self, clock: Clock, owner: str) -> Truth:
-        return clock.multiple_of(clock.passes, self.n)
+        return clock.multiple_of(self._ended(clock), self.n)
+
+
+class AtStep(_At, _OfSteps):
+    """In step n; the first is 0."""
+
+
+class BeforeStep(_Before, _OfSteps):
+    """In steps 0 … n - 1."""
+
+
+class AfterStep(_After, _OfSteps):
+    """In steps n + 1 and on."""
+
+
+class AfterNSteps(_AfterN, _OfSteps):
+    """When n steps have ended: in steps n and on."""
+
+
+class AtTrial(_At, _OfTrials):
+    """In trial n of the run; the first is 0."""
+
+
+class BeforeTrial(_Before, _OfTrials):
+    """In trials 0 … n - 1 of the run."""
+
+
+class AfterTrial(_After, _OfTrials):
+    """In trials n + 1 and on of the run."""
+
+
+class AfterNTrials(_AfterN, _OfTrials):
+    """When n trials of the run have ended: in trials n and on."""
 
 
 @dataclass(frozen=True)
@@ -187,14 +298,17 @@ class TimeInterval(Condition):
                     f"pass, {self.pass_time:g}"
                 )
 
+    def counters(self, everyone: tuple[str, ...]) -> tuple[Counter, ...]:
+        return (("pass", "trial", ""),)
+
     def holds(self, clock: Clock, owner: str) -> Truth:
         start = round(self.start / self.pass_time)
-        result = clock.at_least(clock.passes, start)
+        now = clock.ended("pass", "trial")
+        result = clock.at_least(now, start)
         if self.end is not None:
-            past = clock.at_least(clock.passes, round(self.end / self.pass_time) + 1)
+            past = clock.at_least(now, round(self.end / self.pass_time) + 1)
             result = clock.both(result, clock.negated(past))
         if self.repeat is not None:
-            now = clock.passes
             every = round(self.repeat / self.pass_time)
             if start % every:
                 raise ModelError(
@@ -205,11 +319,66 @@ class TimeInterval(Condition):
         return result
 
 
-class AfterNCalls(_OfCalls):
-    """When the node has run n times or more in this trial."""
+@dataclass(frozen=True)
+class AtTimes(Condition):
+    """When the schedule's time, in ticks, is `least` … `most`, and a multiple of `every` ticks
+    after `offset`. The schedule has a Timing."""
+
+    least: int = 0
+    most: int | None = None
+    every: int | None = None
+    offset: int = 0
+
+    def counters(self, everyone: tuple[str, ...]) -> tuple[Counter, ...]:
+        return (("time", "run", ""),)
 
     def holds(self, clock: Clock, owner: str) -> Truth:
-        return clock.at_least(clock.calls(self.node), self.n)
+        now = clock.ended("time", "run")
+        result = clock.at_least(now, self.least)
+        if self.most is not None:
+            result = clock.both(result, clock.negated(clock.at_least(now, self.most + 1)))
+        if self.every is not None:
+            since = clock.plus(now, -self.offset % self.every)
+            result = clock.both(result, clock.multiple_of(since, self.every))
+        return result
+
+
+@dataclass(frozen=True, init=False)
+class AfterNCalls(_OfCalls):
+    """When the node has run n times or more in this trial, pass or run."""
+
+    scale: Scale
+
+    def __init__(self, node: str | Mechanism, n: int, scale: Scale = "trial") -> None:
+        super().__init__(node, n)
+        _scaled(type(self).__name__, scale, get_args(Scale))
+        object.__setattr__(self, "scale", scale)
+
+    def counters(self, everyone: tuple[str, ...]) -> tuple[Counter, ...]:
+        return (("calls", self.scale, self.node),)
+
+    def holds(self, clock: Clock, owner: str) -> Truth:
+        return clock.at_least(clock.calls(self.node, self.scale), self.n)
+
+
+@dataclass(frozen=True, init=False)
+class AfterNCallsCombined(_OfNodes):
+    """When the nodes together have run n times or more in this trial, pass or run."""
+
+    n: int
+
+    def __init__(self, *nodes: str | Mechanism, n: int, scale: Scale = "trial") -> None:
+        _at_least(type(self).__name__, n, 0)
+        if not nodes:
+            raise ModelError("AfterNCallsCombined names no mechanism; give it one or more")
+        super().__init__(*nodes, scale=scale)
+        object.__setattr__(self, "n", n)
+
+    def holds(self, clock: Clock, owner: str) -> Truth:
+        total: Count = 0
+        for node in self.names:
+            total = clock.plus(total, clock.calls(node, self.scale))
+        return clock.at_least(total, self.n)
 
 
 class EveryNCalls(_OfCalls):
@@ -222,7 +391,8 @@ class EveryNCalls(_OfCalls):
 
 
 class JustRan(_OfNode):
-    """When the node ran in the time step before."""
+    """When the node ran in the time step before; at the beginning of a trial, in the last step of
+    the trial before."""
 
     def holds(self, clock: Clock, owner: str) -> Truth:
         return clock.just_ran(self.node)
@@ -231,24 +401,22 @@ class JustRan(_OfNode):
 class WhenFinished(_OfNode):
     """When the node's own criterion of being finished holds."""
 
+    def counters(self, everyone: tuple[str, ...]) -> tuple[Counter, ...]:
+        return (("calls", "trial", self.node),)
+
     def holds(self, clock: Clock, owner: str) -> Truth:
         return clock.finished(self.node)
 
 
-@dataclass(frozen=True, init=False)
-class AllHaveRun(Condition):
-    """When each of the nodes has run in this trial; without nodes: all nodes of the model."""
-
-    names: tuple[str, ...]
-
-    def __init__(self, *nodes: str | Mechanism) -> None:
-        object.__setattr__(self, "names", tuple(map(_name, nodes)))
-
-    def nodes(self) -> tuple[str, ...]:
-        return self.names
+class AllHaveRun(_OfNodes):
+    """When each of the nodes has run in this trial, pass or run; without nodes: all nodes of the
+    model."""
 
     def holds(self, clock: Clock, owner: str) -> Truth:
         result: Truth = True
-        for node in self.names or clock.everyone:
-            result = clock.both(result, clock.at_least(clock.calls(node), 1))
+        # The last nodes run last: while a plain count is 0, no other count is looked at.
+        for node in reversed(self.names or clock.everyone):
+            result = clock.both(clock.at_least(clock.calls(node, self.scale), 1), result)
+            if result is False:
+                break
         return result

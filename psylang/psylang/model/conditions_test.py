@@ -13,14 +13,23 @@ import pytest
 from psylang.ir.interpret import interpret
 from psylang.model import (
     AfterNCalls,
+    AfterNCallsCombined,
     AfterNPasses,
+    AfterNSteps,
+    AfterNTrials,
     AfterPass,
+    AfterStep,
+    AfterTrial,
     All,
     AllHaveRun,
     Always,
     AtLeast,
     AtPass,
+    AtStep,
+    AtTrial,
     BeforePass,
+    BeforeStep,
+    BeforeTrial,
     Condition,
     EveryNCalls,
     EveryNPasses,
@@ -115,6 +124,45 @@ def test_the_same_passes_at_run_time(
         model.when(name, All(schedule.conditions[name], While(certain, name)))
     assert plan(model.schedule()) is None
     assert counts(model) == wanted
+
+
+RUNS: list[tuple[dict[str, Condition], Condition, list[list[float]]]] = [
+    ({"b": AtTrial(1)}, AllHaveRun("a"), [[1, 0, 0], [1, 0, 0], [1, 0, 0]]),
+    ({"b": AtTrial(1)}, AtPass(1), [[1, 0, 0], [1, 1, 1], [1, 0, 0]]),
+    ({"b": BeforeTrial(1), "c": Always()}, AtPass(1), [[1, 1, 1], [1, 0, 1], [1, 0, 1]]),
+    ({"b": AfterTrial(0), "c": Always()}, AtPass(2), [[2, 0, 2], [2, 2, 2], [2, 2, 2]]),
+    ({"c": AfterNTrials(2)}, AtPass(1), [[1, 1, 0], [1, 1, 0], [1, 1, 1]]),
+    ({"b": AfterNCalls("a", 4, "run")}, AtPass(2), [[2, 0, 0], [2, 1, 1], [2, 2, 2]]),
+    ({"b": NWhen(Always(), 3, "run")}, AtPass(2), [[2, 2, 2], [2, 1, 1], [2, 0, 0]]),
+    ({"b": AtPass(3, "run"), "c": Always()}, AtPass(2), [[2, 0, 2], [2, 1, 2], [2, 0, 2]]),
+    ({"c": AtStep(2)}, AtPass(2), [[2, 2, 1]] * 3),
+    ({"c": AtStep(8, "run")}, AtPass(2), [[2, 2, 0], [2, 2, 1], [2, 2, 0]]),
+    ({"c": AtStep(6, "run"), "b": Always()}, AtPass(2), [[2, 2, 0], [2, 2, 1], [2, 2, 0]]),
+    ({"b": AfterStep(1), "c": BeforeStep(2)}, AtPass(3), [[3, 2, 1]] * 3),
+    ({"c": AfterNSteps(4)}, AtPass(3), [[3, 3, 2]] * 3),
+    ({"c": AfterNCallsCombined("a", "b", n=4)}, AtPass(3), [[3, 3, 2]] * 3),
+    ({"b": AfterNCalls("a", 1, "pass"), "a": AtPass(1)}, AtPass(3), [[1, 1, 1]] * 3),
+    # The trial before ended with a step of c: a begins where c just ran.
+    (
+        {"a": AnyOf(AtTrial(0), JustRan("c")), "b": Always(), "c": Always()},
+        AtPass(1),
+        [[1, 1, 1]] * 3,
+    ),
+    # The run's end: no pass of a later trial begins.
+    ({}, AfterNCalls("c", 1, "run"), [[1, 1, 1], [0, 0, 0], [0, 0, 0]]),
+    # A pass that the end cuts off leaves the condition false again.
+    ({}, All(AllHaveRun("a"), AnyOf(AtPass(0), AtPass(2))), [[2, 1, 1]] * 3),
+]
+
+
+@pytest.mark.parametrize(("conditions", "ends", "wanted"), RUNS)
+def test_counts_since_the_run_began_and_of_steps(
+    conditions: dict[str, Condition], ends: Condition, wanted: list[list[float]]
+) -> None:
+    program = chain(conditions, ends).program("exact")
+    given = interpret(program, trials=3, inputs={"x": [[0.0]] * 3})
+    ran = [[float(given[name][t, 0]) for name in "abc"] for t in range(3)]
+    assert ran == wanted
 
 
 def test_steps_of_a_trial() -> None:
@@ -231,6 +279,11 @@ def test_last_runs_after_the_passes() -> None:
         (lambda: AtPass(-1), "AtPass takes a whole number of at least 0, not -1"),
         (lambda: EveryNPasses(0), "EveryNPasses takes a whole number of at least 1, not 0"),
         (lambda: AfterNCalls("a", 1.5), "AfterNCalls takes a whole number of at least 0, not 1.5"),  # type: ignore[arg-type]
+        (lambda: AtPass(0, "pass"), "AtPass counts since 'pass'; it is one of trial, run"),
+        (lambda: AtTrial(0, "trial"), "AtTrial counts since 'trial'; it is one of run"),
+        (lambda: NWhen(Always(), 1, "pass"), "NWhen counts since 'pass'; it is one of trial"),  # type: ignore[arg-type]
+        (lambda: AfterNCallsCombined(n=1), "AfterNCallsCombined names no mechanism"),
+        (lambda: While(certain, "a", ports=[]), "While has 1 nodes and 0 ports; name one of each"),
         (lambda: NWhen(Always(), 0), "NWhen takes a whole number of at least 1, not 0"),
         (lambda: TimeInterval(start=0.15, pass_time=0.1), "start of TimeInterval is 0.15; it must"),
     ],

@@ -11,12 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from psylang.ir.graph import Value
-from psylang.ir.types import I32
 from psylang.model.context import Context
 from psylang.model.errors import ModelError
 
 SEEDS = 2**24  # PsyNeuLink's seeds are below it, if each mechanism has its own.
-CONTROL = "control"
 
 
 @dataclass(frozen=True)
@@ -56,16 +54,12 @@ class Reseeding:
         for mechanism, slot in self.slots.items():
             context.reseed(mechanism, context.build.add(key, slot))
 
-    def state(self, context: Context) -> Value:
-        """The block of the next search."""
-        return context.build.state(f"{CONTROL}.block", self.first, I32)
-
-    def follow(self, context: Context, block: Value, candidates: int, estimates: int) -> None:
-        """Keeps the block of the search after one with `block`: PsyNeuLink counts as many seeds as
-        there are estimates after each simulation."""
+    def following(self, context: Context, block: Value, candidates: int, estimates: int) -> Value:
+        """The block of the search after one with `block`: PsyNeuLink counts as many seeds as there
+        are estimates after each simulation."""
         build = context.build
         by = candidates * estimates * estimates
         following = build.add(block, by % (self.blocks or 2**31))
         if self.blocks:
             following = build.op("urem", following, self.blocks)
-        build.set_state(f"{CONTROL}.block", following)
+        return following

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from psylang.ir.builder import Builder, ProgramBuilder
 from psylang.ir.graph import Numerics, Origin, Value
 from psylang.ir.interpret import interpret
-from psylang.ir.types import DType, Type
+from psylang.ir.types import BOOL, F64, I32, DType, Type
 from psylang.model.blueprint import External, Projection, Target, modulated_port
-from psylang.model.cells import Key
+from psylang.model.cells import SUMS, TRUTHS, Key, is_kept
 from psylang.model.context import Context, Scope, total
 from psylang.model.mechanism import Mechanism, Run
 from psylang.model.parameters import Array
@@ -31,6 +31,8 @@ class Layout:
     defaults: Mapping[str, Array]
     varied: frozenset[str] = frozenset()
     controlled: frozenset[str] = frozenset()  # Constants that control changes within a trial.
+    nests: Mapping[str, Callable[[Any], None]] = field(default_factory=dict)  # Write a call.
+    begun: Mapping[Key, float] = field(default_factory=dict)  # What searches keep, at first.
     _made: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     def modulated(self, node: str) -> Mapping[str, Projection]:
@@ -60,6 +62,11 @@ class Layout:
         """A component's view of a context."""
         one = holder or self.mechanisms[component].own_scope()
         return Scope(context, component, self.names[component], one, component)
+
+    def in_order(self, step: Sequence[str]) -> Sequence[str]:
+        """The nodes of a time step, nests first: these read the outputs of the others as they are,
+        before the others run."""
+        return sorted(step, key=lambda node: node not in self.nests) if self.nests else step
 
     # The values before the first trial, computed at the parameters' defaults.
 
@@ -124,12 +131,18 @@ class Layout:
     def state_name(self, key: Key) -> str:
         """The name of the state that keeps a cell. A port may have the name of a slot, but another
         value."""
+        if is_kept(key):
+            return ".".join(filter(None, key))
         name = ".".join(key[1:])
         twice = key[0] == "port" and key[2] in self.initial_memory(key[1])
         return f"{name}.port" if twice else name
 
     def type_of(self, key: Key) -> Type:
-        """The type of a memory slot or an output port."""
+        """The type of a memory slot, an output port, or a schedule's cell."""
+        if key[0] in SUMS:
+            return F64
+        if is_kept(key):
+            return BOOL if key[0] in TRUTHS else I32
         if key[0] == "port":
             return self.mechanisms[key[1]].ports()[key[2]]
         return Type(DType.F64, self.initial_memory(key[1])[key[2]].shape)

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from psylang.ir.builder import ProgramBuilder
 from psylang.ir.graph import Numerics, Origin, Program, Value
-from psylang.ir.types import BOOL, I32, DType, Type
+from psylang.ir.types import BOOL, DType, Type
 from psylang.model.arithmetic import elements
 from psylang.model.blueprint import Blueprint, External, Projection, modulated_port
 from psylang.model.cells import Key
 from psylang.model.checks import parameter_of, within
 from psylang.model.context import ESTIMATES, Context
-from psylang.model.control import GridSearch, Past
+from psylang.model.control import ControlSignal
 from psylang.model.errors import ModelError, listed
 from psylang.model.layout import Layout
 from psylang.model.parameters import Array, array_of, checked_range
-from psylang.model.passes import write_passes
+from psylang.model.passes import Nest, end_trial, write_passes
 from psylang.model.rules import Rules
-from psylang.model.schedule import Schedule, Steps, plan
+from psylang.model.schedule import plan
+from psylang.model.searching import Searcher, begun
 from psylang.model.trial import BEGUN, States, Trial
 
 
@@ -81,10 +82,14 @@ def _seeded(model: Blueprint, program: Program) -> Program:
     )
 
 
+def _signals(model: Blueprint) -> list[ControlSignal]:
+    """The signals of all searches."""
+    return [signal for search in model.searches().values() for signal in search.signals]
+
+
 def rules_of(model: Blueprint, fix: dict[str, Any]) -> Rules:
     """See Model.rules."""
-    searched = model.search.signals if model.search is not None else ()
-    signals = {one.name: one.signal() for one in searched}
+    signals = {one.name: one.signal() for one in _signals(model)}
     return Rules(_values(model, fix), model.limits, model.relations, signals, model.formulas)
 
 
@@ -94,16 +99,14 @@ def _varied(model: Blueprint, vary: Iterable[str], fix: Mapping[str, Any]) -> li
     varied = list(vary)
     for name in (*varied, *fix):
         parameter_of(model.name, model.parameters, name)
-    searched = model.search.signals if model.search is not None else ()
-    for name in (*varied, *fix, *(one.name for one in searched)):
+    searched = [one.name for one in _signals(model)]
+    for name in (*varied, *fix, *searched):
         if name in model.formulas:
             leaves = dict.fromkeys(leaf.name for leaf in model.formulas[name].leaves())
             raise ModelError(
                 f"`{name}` is computed from {listed(leaves)}; vary, fix or control those"
             )
-    idle = [
-        name for name in (*varied, *fix, *(one.name for one in searched)) if not model.limits[name]
-    ]
+    idle = [name for name in (*varied, *fix, *searched) if not model.limits[name]]
     if idle:
         raise ModelError(
             f"no component of `{model.name}` uses the parameter {listed(idle)}: it would change "
@@ -177,6 +180,9 @@ def _layout(model: Blueprint, values: Mapping[str, Array], varied: frozenset[str
     clash = set(model.projections) & set(model.externals)
     if clash:
         raise ModelError(f"{listed(sorted(clash))}: an input and a projection of one name")
+    kept: dict[Key, float] = {}
+    for name, search in model.searches().items():
+        kept.update(begun(search, name))
     return Layout(
         model.mechanisms,
         {port: [sources[name] for name in names] for port, names in model.arriving.items()},
@@ -184,12 +190,28 @@ def _layout(model: Blueprint, values: Mapping[str, Array], varied: frozenset[str
         values,
         varied,
         _controlled(model),
+        {name: _nest(model, name).call for name in model.nests},
+        kept,
     )
+
+
+def _nest(model: Blueprint, name: str) -> Nest:
+    schedule = model.schedule(name)
+    search = model.nests[name].search
+    if search is not None and search.num_estimates is not None:
+        around = model.around(name)
+        if around and (search.reseeding or any(one.num_estimates is not None for one in around)):
+            raise ModelError(
+                f"the control of the nest `{name}` has num_estimates, and a control around it "
+                "simulates the nest; leave num_estimates out of the nest's control, or the control "
+                "around it out of the model"
+            )
+    return Nest(schedule, plan(schedule), model.within(name), search)
 
 
 def _controlled(model: Blueprint) -> frozenset[str]:
     """The parameters that a search sets, and those computed from them."""
-    names = {one.name for one in model.search.signals} if model.search is not None else set()
+    names = {one.name for one in _signals(model)}
     prefix = modulated_port("parameter", "")
     names |= {
         one.receiver_port.removeprefix(prefix)
@@ -221,23 +243,22 @@ def _write(model: Blueprint, trial: Trial) -> None:
         for one in model.projections.values()
         if one.receiver in closing
     ]
+
+    def passes(point: Trial, wanted: Sequence[Key]) -> None:
+        write_passes(point, schedule, planned, wanted)
+
     levels: list[Value] = []
     if model.search is not None and model.search.objective in closing:
         raise ModelError(
             f"the objective `{model.search.objective}` runs after the last pass; a search sees "
             "passes alone"
         )
-    past: list[Past] = []
-    if model.search is not None:
-        past = _past(trial, model.search)
-        if model.search.after:
-            levels = [before.level for before in past]
-            _as_estimated(trial, model.search)
-        else:
-            levels = _searched(trial, schedule, planned, model.search, past)
-            _remember(trial, model.search, levels, past)
-        model.search.apply(trial.context, levels)
+    searcher = None if model.search is None else Searcher(model.search, "", passes)
+    if searcher is not None:
+        levels = searcher.chosen(trial)
+        searcher.search.apply(trial.context, levels)
     write_passes(trial, schedule, planned, wanted)
+    end_trial(trial, schedule)
     for node in closing:
         trial.call(node, trial)
     build = trial.context.build
@@ -258,167 +279,9 @@ def _write(model: Blueprint, trial: Trial) -> None:
             build.output("truncated", flag)
     if BEGUN in trial.states.values:
         trial.cells.known[BEGUN] = True
-    final = {key: trial.present(key) for key in list(trial.states.values)}
-    for key, value in final.items():
-        build.set_state(trial.layout.state_name(key), value)
-    if model.search is not None and model.search.after:
+    if searcher is not None and searcher.search.after:
         trial.context.modulated = {}
-        after = Trial(trial.context, trial.layout, trial.inputs, States(dict(final)))
-        found = _searched(after, schedule, planned, model.search, past)
-        _remember(trial, model.search, found, past)
-
-
-def _past(trial: Trial, search: GridSearch) -> list[Past]:
-    """The levels that the search before found, and the sums of duration costs."""
-    build, made = trial.context.build, []
-    for number, signal in enumerate(search.signals):
-        level = spent = build.constant(0.0)
-        if search.remembers:
-            level = build.state(f"{search.name}.level{number}", signal.first)
-        if signal.duration is not None:
-            spent = build.state(f"{search.name}.spent{number}", signal.duration.initial)
-        made.append(Past(level, spent))
-    return made
-
-
-def _remember(
-    trial: Trial, search: GridSearch, levels: Sequence[Value], past: Sequence[Past]
-) -> None:
-    """Keeps for the next search what this one found."""
-    context, build = trial.context, trial.context.build
-    for number, (signal, level) in enumerate(zip(search.signals, levels, strict=True)):
-        if search.remembers:
-            build.set_state(f"{search.name}.level{number}", level)
-        if signal.duration is not None:
-            with build.at(Origin(search.name, "", "cost")):
-                spent = signal.duration.grown(context, past[number].spent, level)
-            build.set_state(f"{search.name}.spent{number}", spent)
-
-
-def _as_estimated(trial: Trial, search: GridSearch) -> None:
-    """Lets a trial draw as the first estimate of the search after the trial before did."""
-    reseeding, build = search.reseeding, trial.context.build
-    if reseeding is not None and trial.context.exact:
-        reseeding.begin(trial.context, build.state(f"{search.name}.key", reseeding.before, I32))
-
-
-def _searched(
-    trial: Trial,
-    schedule: Schedule,
-    planned: Sequence[Steps] | None,
-    search: GridSearch,
-    past: Sequence[Past],
-) -> list[Value]:
-    """The levels of the best allocation. All candidates, and the trial that follows, have the same
-    draws: in `fast` by their counters; in `exact` they are made beforehand and used again, or, if
-    their number depends on values, argmin begins each candidate with the original generators."""
-    context, node = trial.context, search.objective
-    port = search.objective_port or next(iter(trial.layout.mechanisms[node].ports()))
-
-    reseeding = search.reseeding if context.exact else None
-    block = None if reseeding is None else reseeding.state(context)
-
-    def simulated(point: Trial) -> Value:
-        write_passes(point, schedule, planned, [("port", node, port)])
-        value = point.port(node, port)
-        outcome = point.context.build.extract(value, *(0,) * len(value.type.shape))
-        return point.context.build.convert(outcome, DType.F64)
-
-    def loss(point: Trial, candidate: Value) -> Value:
-        inner = point.context
-        levels = search.allocation(inner, candidate)
-        before = dict(inner.modulated)
-        search.apply(inner, levels)
-        if search.num_estimates is None:
-            result = search.loss(inner, simulated(point), levels, past)
-        elif search.reseeding is None:
-            outcome = _estimated(point, search.num_estimates, simulated)
-            result = search.loss(inner, outcome, levels, past)
-        else:
-            result = _reseeded(
-                point, search, block, lambda one: search.loss(inner, simulated(one), levels, past)
-            )
-        inner.modulated = before
-        return result
-
-    made: dict[str, list[Value]] | None = None
-    if context.exact or search.after:
-        rehearsal = context.rehearsal()
-        loss(trial.twin(rehearsal), rehearsal.build.constant(0, I32))
-        recorded = rehearsal.draws.recorded or []
-        if search.after:
-            _draws_exactly(context, recorded)
-        elif all(depth == 0 for _, _, depth in recorded):
-            made = {}
-            for stream, kind, _ in recorded:
-                made.setdefault(stream, []).append(context.draw(kind, stream, "", 0))
-
-    def replayed() -> dict[str, Iterator[Value]] | None:
-        return None if made is None else {name: iter(values) for name, values in made.items()}
-
-    def of_candidate(candidate: Value) -> Value:
-        context.draws.replayed = replayed()
-        return loss(trial.twin(), candidate)
-
-    levels = search.search(context, of_candidate)
-    context.draws.replayed = replayed()
-    if reseeding is not None and block is not None:
-        key = reseeding.key(context, block, 0)
-        reseeding.follow(context, block, search.candidates, search.num_estimates or 0)
-        if search.after:
-            context.build.set_state(f"{search.name}.key", key)
-        else:
-            reseeding.begin(context, key)
-    return levels
-
-
-def _draws_exactly(context: Context, recorded: Sequence[object]) -> None:
-    """ModelError: candidates after a trial draw in `fast`, where the next trial's draws, which they
-    would have to meet, belong to its number."""
-    if recorded and not context.exact:
-        raise ModelError(
-            "the search runs after trials, and its candidates draw random numbers; use exact "
-            "numerics, or a search before trials (after=False)"
-        )
-
-
-def _reseeded(
-    point: Trial, search: GridSearch, block: Value | None, loss: Callable[[Trial], Value]
-) -> Value:
-    """The mean loss of estimates with PsyNeuLink's seeds."""
-    context, build, count = point.context, point.context.build, search.num_estimates
-    assert search.reseeding is not None
-    assert count is not None
-    begin = search.reseeding
-
-    def inside(number: Value, total: Value) -> tuple[Value, Sequence[Value]]:
-        if block is not None:
-            begin.begin(context, begin.key(context, block, number))
-        context.estimate = 0 if context.exact else number
-        found = loss(point.twin())
-        context.estimate = 0
-        after = build.add(number, 1)
-        return build.lt(after, count), [after, build.add(total, found)]
-
-    with context.inside():
-        first = [build.constant(0, I32), build.constant(0.0)]
-        _, total = build.loop(first, inside, count, ["estimate", "total"])
-    return build.div(total, float(count))
-
-
-def _estimated(point: Trial, count: int, simulated: Callable[[Trial], Value]) -> Value:
-    """The mean outcome of simulations. Each simulation has its own draws, the same for every
-    candidate."""
-    context, build = point.context, point.context.build
-
-    def inside(number: Value, total: Value) -> tuple[Value, Sequence[Value]]:
-        after = build.add(number, 1)
-        context.estimate = after  # Number 0 is for the draws of the trial itself.
-        outcome = simulated(point.twin())
-        context.estimate = 0
-        return build.lt(after, count), [after, build.add(total, outcome)]
-
-    with context.inside():
-        first = [build.constant(0, I32), build.constant(0.0)]
-        _, total = build.loop(first, inside, count, ["estimate", "total"])
-    return build.div(total, float(count))
+        final = {key: trial.present(key) for key in list(trial.states.values)}
+        searcher.follow(trial, Trial(trial.context, trial.layout, trial.inputs, States(final)))
+    for key in list(trial.states.values):
+        build.set_state(trial.layout.state_name(key), trial.present(key))

@@ -1,4 +1,7 @@
-"""Writes the passes of a trial: one after another if they are known, otherwise as a loop."""
+"""Writes the passes of a trial: one after another if they are known, otherwise as a loop.
+
+A nest's call writes the passes of its own schedule in the same way.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,12 @@ from collections.abc import Sequence
 
 from psylang.ir.graph import Value
 from psylang.ir.types import BOOL
-from psylang.model.cells import Cell, Cells, Key
+from psylang.model.cells import Cells, Key, default, is_kept
 from psylang.model.conditions import Truth
+from psylang.model.control import GridSearch
+from psylang.model.mechanism import Run
 from psylang.model.schedule import Block, CellClock, Schedule, Steps, blocks
+from psylang.model.searching import Searcher
 from psylang.model.trial import Trial
 
 UNROLL_COST = 2000  # Cost of all rounds of a block, in additions; a more expensive block is a loop.
@@ -40,7 +46,7 @@ def write_passes(
 def _once(trial: Trial, block: Block) -> None:
     for step in block.steps:
         frozen = trial.frozen() if len(step) > 1 else trial
-        for node in step:
+        for node in trial.layout.in_order(step):
             trial.call(node, frozen)
 
 
@@ -110,11 +116,15 @@ def _write_loop(trial: Trial, schedule: Schedule, wanted: Sequence[Key]) -> None
 
     done: the termination condition held. truncated: it did not hold within the maximum of passes.
     """
+    done, passed = ("done", schedule.name), schedule.count("pass", "trial")
     clock = _clock(trial, schedule)
-    trial.cells.write(("pass",), trial.logic.value(0))
-    trial.cells.write(("done",), trial.logic.value(clock.over()))
-    rehearsal = _rehearsed(trial, schedule)
-    kept = [*wanted, *(key for key in trial.states.values if key not in wanted)]
+    clock.begin_trial()
+    trial.cells.write(passed, trial.logic.value(0))
+    over = clock.over()
+    guarded = over is not False  # The trial may end before its first pass.
+    trial.cells.write(done, trial.logic.value(over))
+    rehearsal = _rehearsed(trial, schedule, guarded)
+    kept = {done, *wanted, *trial.states.values}
     carried = [key for key in rehearsal.written if key in rehearsal.exposed or key in kept]
     begun = [key for key in rehearsal.exposed if key not in rehearsal.written]
     for key in begun:
@@ -124,15 +134,14 @@ def _write_loop(trial: Trial, schedule: Schedule, wanted: Sequence[Key]) -> None
     def inside(*values: Value) -> tuple[Value, Sequence[Value]]:
         body = trial.twin()
         body.cells.known.update(zip(carried, values, strict=True))
-        _write_pass(body, schedule)
+        _write_pass(body, schedule, guarded)
         build = body.context.build
         again = build.and_(
-            build.not_(body.present(("done",))),
-            build.lt(body.present(("pass",)), schedule.max_passes),
+            build.not_(body.present(done)), build.lt(body.present(passed), schedule.max_passes)
         )
         return again, [body.present(key) for key in carried]
 
-    hints = ["_".join(key) for key in carried]
+    hints = ["_".join(filter(None, key)) for key in carried]
     with trial.context.inside():
         results = trial.context.build.loop(first, inside, schedule.max_passes, hints)
     for key in rehearsal.written:
@@ -140,42 +149,27 @@ def _write_loop(trial: Trial, schedule: Schedule, wanted: Sequence[Key]) -> None
     for key, value in zip(carried, results, strict=True):
         trial.cells.write(key, value)
     before = trial.cells.known.get(("truncated",), False)
-    undone = trial.logic.negated(trial.present(("done",)))
+    undone = trial.logic.negated(trial.present(done))
     trial.cells.write(("truncated",), trial.logic.either(before, undone))
 
 
-def _rehearsed(trial: Trial, schedule: Schedule) -> Cells:
+def _rehearsed(trial: Trial, schedule: Schedule, guarded: bool) -> Cells:
     """The reads and writes of a round, with all counts as values."""
     plain = [key for key, cell in trial.cells.known.items() if not isinstance(cell, Value)]
     for key in plain:
         trial.present(key)
+    steps = [("steps", node) for node in schedule.everyone]
 
     def write(body: Trial) -> None:
-        for key in [key for one in _counters(body, schedule) for key in one]:
-            body.cells.known[key] = body.logic.value(body.cells.known.get(key, _default(key)))
-        _write_pass(body, schedule)
+        for key in (("done", schedule.name), ("truncated",), *steps, *schedule.cells):
+            body.cells.known[key] = body.counter(key)
+        _write_pass(body, schedule, guarded)
 
     rehearsal = trial.rehearsed(write)
     for key in rehearsal.written:
         if key[0] not in ("memory", "port"):
             trial.present(key)
     return rehearsal
-
-
-def _counters(trial: Trial, schedule: Schedule) -> list[list[Key]]:
-    nodes = schedule.everyone
-    return [
-        [("pass",), ("done",), ("truncated",)],
-        [("steps", node) for node in nodes],
-        [("calls", node) for node in nodes],
-        [("ran", node) for node in nodes],
-        [("since", node, owner) for node in nodes for owner in (*nodes, "")],
-        [("times", str(k)) for k in range(len(schedule.every_condition()))],
-    ]
-
-
-def _default(key: Key) -> Cell:
-    return False if key[0] in ("ran", "done", "truncated") else 0
 
 
 def _first(trial: Trial, rehearsal: Cells, key: Key) -> Value:
@@ -194,24 +188,92 @@ def _clock(trial: Trial, schedule: Schedule) -> CellClock:
         memory = {slot: trial.memory(node, slot) for slot in slots}
         return trial.context.build.not_(mechanism.is_unfinished(trial.scope(node), memory))
 
-    return CellClock(schedule, trial.cells, trial.logic, finished, trial.asked)
+    return CellClock(schedule, trial.cells, trial.logic, finished, trial.asked, trial.kept)
 
 
-def _write_pass(trial: Trial, schedule: Schedule) -> None:
-    clock = _clock(trial, schedule)
-    nothing: Truth = True
-    for members in schedule.sets:
-        go = trial.logic.negated(clock.told(("done",)))
+def _write_pass(trial: Trial, schedule: Schedule, guarded: bool) -> None:
+    """guarded: nothing happens if the trial is done, as it may be before its first pass."""
+    clock, logic = _clock(trial, schedule), trial.logic
+    runs: Truth = logic.negated(clock.told(("done", schedule.name))) if guarded else True
+    clock.begin_pass()
+    nothing: Truth = runs
+    ends: Truth = logic.negated(runs)  # Whether the trial ends before the rest of the sets.
+    for number, members in enumerate(schedule.sets):
+        if number or schedule.asks_for_pass:
+            ends = logic.either(ends, clock.over())
+        go = logic.negated(ends)
         ran = clock.admitted(members, go)
         frozen = trial.frozen() if len(members) > 1 else trial
-        for node in members:
+        for node in trial.layout.in_order(members):
             trial.maybe_call(node, frozen, ran[node])
-        clock.stepped(ran)
-        nothing = trial.logic.both(nothing, trial.logic.negated(clock.any(ran)))
-        over = trial.logic.either(clock.told(("done",)), clock.over())
-        trial.cells.write(("done",), over)
-    clock.stepped_empty(nothing)
-    done = clock.told(("done",))
-    # A trial that ends in the middle of a pass does not count that pass as ended.
-    trial.cells.write(("pass",), clock.counted(clock.passes, trial.logic.negated(done)))
-    trial.cells.write(("done",), trial.logic.either(done, clock.over()))
+        clock.stepped(ran, go)
+        nothing = logic.both(nothing, logic.negated(clock.any(ran)))
+    clock.pass_ended(nothing, runs)
+    trial.cells.write(("done", schedule.name), clock.over())
+
+
+def end_trial(trial: Trial, schedule: Schedule) -> None:
+    """Counts a trial that ended."""
+    _clock(trial, schedule).trial_ended()
+
+
+class Nest:
+    """A composition within a model: a node, each of whose calls is a trial of its own schedule.
+
+    members: its mechanisms, those of nests within it included. search: chooses parameters before
+    each of its trials, or after them.
+    """
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        planned: Sequence[Steps] | None,
+        members: Sequence[str],
+        search: GridSearch | None = None,
+    ) -> None:
+        self.schedule, self.planned, self.members = schedule, planned, members
+        self.searcher = None if search is None else Searcher(search, schedule.name, self._passes)
+
+    def call(self, trial: Trial) -> None:
+        """Writes one trial of the nest, and the search before or after it."""
+        searcher, context = self.searcher, trial.context
+        if searcher is None:
+            self._trial(trial)
+            return
+        before, replayed = context.modulated, context.draws.replayed
+        context.modulated, context.draws.replayed = dict(before), None
+        searcher.search.apply(context, searcher.chosen(trial))
+        self._trial(trial)
+        if searcher.search.after:
+            context.modulated, context.draws.replayed = dict(before), None
+            searcher.follow(trial, trial)
+        context.modulated, context.draws.replayed = before, replayed
+
+    def _trial(self, trial: Trial) -> None:
+        self._passes(trial)
+        end_trial(trial, self.schedule)
+
+    def _passes(self, trial: Trial, wanted: Sequence[Key] = ()) -> None:
+        logic, layout = trial.logic, trial.layout
+        for key in self.schedule.cells:
+            if not is_kept(key):
+                trial.cells.write(key, logic.value(default(key)))
+        every = list(wanted)
+        for node in self.members:
+            mechanism = layout.mechanisms[node]
+            if mechanism.reset == "trial":
+                _begin(trial, node)
+            slots = layout.slots(node, trial.context.numerics)
+            every += [("memory", node, slot) for slot in slots]
+            every += [("port", node, port) for port in mechanism.ports()]
+        write_passes(trial, self.schedule, self.planned, every)
+
+
+def _begin(trial: Trial, node: str) -> None:
+    """Gives a mechanism its initial memory, and the outputs that follow from it."""
+    mechanism, at = trial.layout.mechanisms[node], trial.scope(node)
+    memory = mechanism.initial(at)
+    for slot, value in memory.items():
+        trial.cells.write(("memory", node, slot), value)
+    for port, value in mechanism.outputs(at, memory, Run(0, False)).items():
+        trial.cells.write(("port", node, port), value)

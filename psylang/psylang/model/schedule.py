@@ -1,18 +1,22 @@
 """The schedule of mechanisms: consideration sets, and passes that are known at compile time.
 
 A trial repeats passes; a pass visits the sets in order; in a set all mechanisms run whose condition
-holds, in one time step (docs/semantics.md, 7). If conditions only count, the passes of a trial are
-known before it: plan() lists their steps, and the program contains only the numbers of repetitions
-of blocks. If they read values, passes.py writes a loop of passes with predicates.
+holds, in one time step (docs/semantics.md, 7). If conditions only count within the trial, its
+passes are known before it: plan() lists their steps, and the program contains only the numbers of
+repetitions of blocks. If they read values, or count over trials, passes.py writes a loop of passes
+with predicates.
+
+A nest is a node with a schedule of its own: a call of it is a whole trial of that schedule.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from psylang.ir.graph import Value
-from psylang.model.cells import Cells, Key, Logic, NotKnownError
+from psylang.model.cells import Cell, Cells, Key, Logic, NotKnownError, default, is_kept
 from psylang.model.compound import NWhen
 from psylang.model.conditions import (
     AllHaveRun,
@@ -20,7 +24,10 @@ from psylang.model.conditions import (
     Count,
     EveryNCalls,
     JustRan,
+    Places,
+    Scale,
     Truth,
+    Unit,
 )
 from psylang.model.errors import ModelError, listed
 
@@ -39,18 +46,28 @@ def consideration_sets(
     ModelError: a cycle; it names the nodes and the remedy.
     """
     before = predecessors(nodes, edges, groups)
+    after: dict[str, list[str]] = {node: [] for node in nodes}
+    for node, senders in before.items():
+        for sender in senders:
+            after[sender].append(node)
+    waits = {node: len(senders) for node, senders in before.items()}
     sets: list[tuple[str, ...]] = []
-    left = dict(before)
-    while left:
-        ready = tuple(sorted(node for node, senders in left.items() if not senders & left.keys()))
-        if not ready:
-            raise ModelError(
-                f"the mechanisms {listed(sorted(left))} wait for one another; make one of the "
-                "projections between them with feedback=True: it brings the value of the pass "
-                "before; or let them run at once by together(…)"
-            )
-        sets.append(ready)
-        left = {node: senders for node, senders in left.items() if node not in ready}
+    ready = sorted(node for node, count in waits.items() if not count)
+    while ready:
+        sets.append(tuple(ready))
+        following = []
+        for receiver in (receiver for node in ready for receiver in after[node]):
+            waits[receiver] -= 1
+            if not waits[receiver]:
+                following.append(receiver)
+        ready = sorted(following)
+    left = sorted(node for node, count in waits.items() if count)
+    if left:
+        raise ModelError(
+            f"the mechanisms {listed(left)} wait for one another; make one of the projections "
+            "between them with feedback=True: it brings the value of the pass before; or let them "
+            "run at once by together(…)"
+        )
     return tuple(sets)
 
 
@@ -71,9 +88,18 @@ def predecessors(
 
 
 @dataclass(frozen=True)
+class Timing:
+    """The time of a schedule whose conditions ask for it, in ticks: each visit of a set takes
+    `each`, also if none of its nodes runs, and a trial begins at `first` at the earliest."""
+
+    each: int
+    first: int = 0
+
+
+@dataclass(frozen=True)
 class Schedule:
     """The consideration sets, a condition for each node, the termination condition, and the most
-    passes of a trial."""
+    passes of a trial. name: of the nest whose schedule it is, or ""."""
 
     sets: Sets
     conditions: Mapping[str, Condition]
@@ -81,26 +107,102 @@ class Schedule:
     max_passes: int
     always_finished: frozenset[str]  # Nodes without a criterion.
     finished_by_calls: frozenset[str]  # Nodes that reset and run until finished.
+    name: str = ""
+    timing: Timing | None = None
 
-    @property
+    @cached_property
     def everyone(self) -> tuple[str, ...]:
         return tuple(node for one in self.sets for node in one)
 
+    @cached_property
     def every_condition(self) -> tuple[Condition, ...]:
         roots = (*self.conditions.values(), self.termination)
         return tuple(one for root in roots for one in root.walk())
 
     def asks_within(self, members: Sequence[str]) -> bool:
         """Whether a node of the set has a condition on another node of the set."""
+        together = frozenset(members)
         return any(
-            set(one.nodes()) & set(members) or one == AllHaveRun()
+            not together.isdisjoint(one.nodes()) or (isinstance(one, AllHaveRun) and not one.names)
             for member in members
             for one in self.conditions[member].walk()
         )
 
+    # The cells of its counters.
+
+    def count(self, unit: str, scale: str, node: str = "") -> Key:
+        return ("count", self.name, unit, scale, node)
+
+    @cached_property
+    def counts(self) -> tuple[Key, ...]:
+        """The counts that conditions read, and that of passes, which bounds a trial."""
+        read = {
+            self.count(*one): None
+            for condition in self.every_condition
+            for one in condition.counters(self.everyone)
+        }
+        return tuple({self.count("pass", "trial"): None, **read})
+
+    def counts_of(self, node: str) -> tuple[Key, ...]:
+        """The counts of a node's calls."""
+        return self._counts_by_node.get(node, ())
+
+    @cached_property
+    def _counts_by_node(self) -> Mapping[str, tuple[Key, ...]]:
+        found: dict[str, tuple[Key, ...]] = {}
+        for key in self.counts:
+            if key[2] == "calls":
+                found[key[4]] = (*found.get(key[4], ()), key)
+        return found
+
+    @cached_property
+    def pairs(self) -> Mapping[str, tuple[Key, ...]]:
+        """The counts of EveryNCalls, ("since", name, node, owner), by each node whose call changes
+        them."""
+        owned = [*self.conditions.items(), ("", self.termination)]
+        found: dict[str, dict[Key, None]] = {}
+        for owner, root in owned:
+            for one in root.walk():
+                if isinstance(one, EveryNCalls):
+                    key = ("since", self.name, one.node, owner)
+                    found.setdefault(one.node, {})[key] = None
+                    found.setdefault(owner, {})[key] = None
+        return {node: tuple(keys) for node, keys in found.items()}
+
+    @cached_property
+    def watched(self) -> tuple[str, ...]:
+        """The nodes of JustRan."""
+        return tuple(sorted({c.node for c in self.every_condition if isinstance(c, JustRan)}))
+
+    @cached_property
+    def numbers(self) -> Mapping[int, Key]:
+        """The counts of NWhen, by the identity of the condition."""
+        return {
+            id(one): ("times", self.name, one.scale, str(number))
+            for number, one in enumerate(self.every_condition)
+            if isinstance(one, NWhen)
+        }
+
+    @cached_property
+    def cells(self) -> tuple[Key, ...]:
+        """All cells of the schedule but whether a trial is done."""
+        since = dict.fromkeys(key for keys in self.pairs.values() for key in keys)
+        ran = [("ran", self.name, node) for node in self.watched]
+        return (*self.counts, *since, *ran, *self.numbers.values())
+
+    @cached_property
+    def asks_for_pass(self) -> bool:
+        """Whether the end of a trial depends on counts of the pass."""
+        return any(
+            scale == "pass"
+            for one in self.termination.walk()
+            for _, scale, _ in one.counters(self.everyone)
+        )
+
 
 class CellClock(Logic):
-    """A Clock over cells. finished, ask: of nodes at run time; without a context NotKnownError."""
+    """A Clock over cells. finished, ask: of nodes at run time. kept: a cell that the trial before
+    left. Without them NotKnownError."""
 
     def __init__(
         self,
@@ -108,43 +210,45 @@ class CellClock(Logic):
         cells: Cells,
         logic: Logic,
         finished: Callable[[str], Truth] | None = None,
-        ask: Callable[[Callable[..., object], tuple[str, ...]], Truth] | None = None,
+        ask: Callable[[Callable[..., object], Places], Truth] | None = None,
+        kept: Callable[[Key], Value] | None = None,
     ) -> None:
         super().__init__(logic._context)
         self.schedule, self.cells = schedule, cells
-        self._finished, self._ask = finished, ask
-        self._numbers = {id(one): k for k, one in enumerate(schedule.every_condition())}
+        self._finished, self._ask, self._kept = finished, ask, kept
 
-    def read(self, key: Key) -> Count:
-        """A count."""
+    def read(self, key: Key) -> Cell:
+        """A count, or a truth. NotKnownError: the trial before left it."""
         self.cells.note_read(key)
-        return self.cells.known.get(key, 0)
+        if is_kept(key) and key not in self.cells.known:
+            if self._kept is None:
+                raise NotKnownError
+            self.cells.known[key] = self._kept(key)
+        return self.cells.known.get(key, default(key))
 
     def told(self, key: Key) -> Truth:
         """A truth; false until it is written."""
-        self.cells.note_read(key)
-        cell = self.cells.known.get(key, False)
+        cell = self.read(key)
         return cell if isinstance(cell, Value) else bool(cell)
-
-    @property
-    def passes(self) -> Count:
-        return self.read(("pass",))
 
     @property
     def everyone(self) -> tuple[str, ...]:
         return self.schedule.everyone
 
-    def calls(self, node: str) -> Count:
-        return self.read(("calls", node))
+    def ended(self, unit: Unit, scale: Scale) -> Count:
+        return self.read(self.schedule.count(unit, scale))
+
+    def calls(self, node: str, scale: Scale = "trial") -> Count:
+        return self.read(self.schedule.count("calls", scale, node))
 
     def calls_since(self, node: str, owner: str) -> Count:
-        return self.read(("since", node, owner))
+        return self.read(("since", self.schedule.name, node, owner))
 
     def just_ran(self, node: str) -> Truth:
-        return self.told(("ran", node))
+        return self.told(("ran", self.schedule.name, node))
 
     def times(self, condition: Condition) -> Count:
-        return self.read(("times", str(self._numbers[id(condition)])))
+        return self.read(self.schedule.numbers[id(condition)])
 
     def finished(self, node: str) -> Truth:
         if node in self.schedule.always_finished:
@@ -156,12 +260,38 @@ class CellClock(Logic):
             raise NotKnownError
         return self._finished(node)
 
-    def ask(self, function: Callable[..., object], nodes: tuple[str, ...]) -> Truth:
+    def ask(self, function: Callable[..., object], places: Places) -> Truth:
         if self._ask is None:
             raise NotKnownError
-        return self._ask(function, nodes)
+        return self._ask(function, places)
 
     # Operations of the schedule itself.
+
+    def add(self, unit: str, more: Truth, amount: int = 1) -> None:
+        """Adds to the counts of a unit of time, if `more`."""
+        for key in self.schedule.counts:
+            if key[2] == unit:
+                if amount == 1:
+                    after = self.counted(self.read(key), more)
+                else:
+                    after = self.plus(self.read(key), self.choice(more, amount, 0))
+                self.cells.write(key, after, more is True)
+
+    def begin_trial(self) -> None:
+        """Moves the time on to where a trial may begin."""
+        timing = self.schedule.timing
+        if timing is None or not timing.first:
+            return
+        key = self.schedule.count("time", "run")
+        if key in self.schedule.counts:
+            early = self.negated(self.at_least(self.read(key), timing.first))
+            self.cells.write(key, self.choice(early, timing.first, self.read(key)))
+
+    def begin_pass(self) -> None:
+        """Begins to count calls of the pass."""
+        for key in self.schedule.counts:
+            if key[2:4] == ("calls", "pass"):
+                self.cells.write(key, 0)
 
     def admitted(self, members: Sequence[str], go: Truth) -> dict[str, Truth]:
         """For each node of a set whether it runs now; its calls are counted."""
@@ -184,43 +314,44 @@ class CellClock(Logic):
         if ran is False:
             return
         always = ran is True
-        self.cells.write(("calls", node), self.counted(self.calls(node), ran), always)
+        for key in self.schedule.counts_of(node):
+            self.cells.write(key, self.counted(self.read(key), ran), always)
         for condition in self.schedule.conditions[node].walk():
             if isinstance(condition, NWhen):
-                key: Key = ("times", str(self._numbers[id(condition)]))
+                key = self.schedule.numbers[id(condition)]
                 self.cells.write(key, self.counted(self.read(key), ran), always)
-        for other, owner in self._pairs():
-            key = ("since", other, owner)
+        for key in self.schedule.pairs.get(node, ()):
+            _, _, other, owner = key
             if owner == node:
                 self.cells.write(key, self.choice(ran, 0, self.read(key)), always)
             if other == node:
                 self.cells.write(key, self.counted(self.read(key), ran), always)
 
-    def _pairs(self) -> list[tuple[str, str]]:
-        """(node, owner) of each EveryNCalls; no other count is read."""
-        owned = [*self.schedule.conditions.items(), ("", self.schedule.termination)]
-        pairs = {
-            (one.node, owner): None
-            for owner, root in owned
-            for one in root.walk()
-            if isinstance(one, EveryNCalls)
-        }
-        return list(pairs)
-
-    def stepped(self, ran: Mapping[str, Truth]) -> None:
-        """Ends a time step in which `ran` ran, for JustRan."""
-        any_ran = self.any(ran)
-        if any_ran is False:
+    def stepped(self, ran: Mapping[str, Truth], go: Truth = True) -> None:
+        """Ends the visit of a set, if `go`, in which `ran` ran."""
+        some = self.any(ran)
+        if self.schedule.timing is not None:
+            self.add("time", go, self.schedule.timing.each)
+            some = go
+        if some is False:
             return
-        for node in self._watched():
-            kept = self.choice(any_ran, ran.get(node, False), self.just_ran(node))
-            self.cells.write(("ran", node), kept, any_ran is True)
+        self.add("step", some)
+        for node in self.schedule.watched:
+            now = ran.get(node, False)
+            kept = now if some is True else self.choice(some, now, self.just_ran(node))
+            self.cells.write(("ran", self.schedule.name, node), kept, some is True)
 
-    def stepped_empty(self, empty: Truth) -> None:
-        """If `empty`, a pass ends in which no mechanism ran: it counts as a time step."""
-        for node in self._watched():
-            kept = self.choice(empty, False, self.just_ran(node))
-            self.cells.write(("ran", node), kept, empty is True)
+    def pass_ended(self, empty: Truth, runs: Truth = True) -> None:
+        """Ends a pass, if `runs`. If `empty`, no mechanism ran in it: it counts as a step."""
+        if self.schedule.timing is None and empty is not False:
+            self.add("step", empty)
+            for node in self.schedule.watched:
+                kept = False if empty is True else self.choice(empty, False, self.just_ran(node))
+                self.cells.write(("ran", self.schedule.name, node), kept, empty is True)
+        self.add("pass", runs)
+
+    def trial_ended(self) -> None:
+        self.add("trial", True)
 
     def any(self, ran: Mapping[str, Truth]) -> Truth:
         """Returns whether one of the mechanisms ran."""
@@ -229,12 +360,8 @@ class CellClock(Logic):
             result = self.either(result, truth)
         return result
 
-    def _watched(self) -> list[str]:
-        conditions = self.schedule.every_condition()
-        return sorted({one.node for one in conditions if isinstance(one, JustRan)})
-
     def over(self) -> Truth:
-        """Whether the trial ends here."""
+        """Whether the condition for the end of a trial holds."""
         return self.schedule.termination.holds(self, "")
 
 
@@ -249,35 +376,33 @@ def plan(schedule: Schedule) -> list[Steps] | None:
     clock = CellClock(schedule, Cells(), Logic(None))
     passes: list[Steps] = []
     try:
-        for number in range(schedule.max_passes):
-            clock.cells.write(("pass",), number)
-            if clock.over():
-                return passes
-            steps, over = _planned_pass(clock)
-            passes.append(steps)
-            if over:
-                return passes
+        while not clock.over():
+            if len(passes) == schedule.max_passes:
+                raise ModelError(
+                    f"the trial has not ended after {schedule.max_passes} passes: its termination "
+                    "condition never holds; change it, the conditions of the mechanisms, or "
+                    "max_passes"
+                )
+            passes.append(_planned_pass(clock))
     except NotKnownError:
         return None
-    raise ModelError(
-        f"the trial has not ended after {schedule.max_passes} passes: its termination condition "
-        "never holds; change it, the conditions of the mechanisms, or max_passes"
-    )
+    return passes
 
 
-def _planned_pass(clock: CellClock) -> tuple[Steps, bool]:
-    """The steps of a pass, and whether the trial ends in it."""
+def _planned_pass(clock: CellClock) -> Steps:
+    """The steps of a pass. A trial may end between its sets."""
     steps: list[tuple[str, ...]] = []
-    for members in clock.schedule.sets:
+    clock.begin_pass()
+    for number, members in enumerate(clock.schedule.sets):
+        if (number or clock.schedule.asks_for_pass) and clock.over():
+            break
         ran = clock.admitted(members, True)
         now = tuple(node for node in members if ran[node])
         if now:
             steps.append(now)
         clock.stepped(ran)
-        if clock.over():
-            return tuple(steps), True
-    clock.stepped_empty(not steps)
-    return tuple(steps), False
+    clock.pass_ended(not steps)
+    return tuple(steps)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from psylang.ir.graph import Region, Value
 from psylang.ir.ops import OPS, TypeMismatchError
 from psylang.ir.types import BOOL, DType
 from psylang.model.blueprint import External, Projection
-from psylang.model.cells import Cell, Cells, Key, Logic
+from psylang.model.cells import Cell, Cells, Key, Logic, default, is_kept
 from psylang.model.context import Context, Scope, total
 from psylang.model.errors import ModelError
 from psylang.model.layout import Layout, projected, shaped
@@ -155,10 +155,19 @@ class Trial:
         if key[0] == "port":
             return self.port(key[1], key[2])
         self.cells.note_read(key)
-        default: Cell = False if key[0] in ("ran", "done", "truncated") else 0
-        value = self.logic.value(self.cells.known.get(key, default))
-        self.cells.known[key] = value
+        value = self.cells.known[key] = self.counter(key)
         return value
+
+    def counter(self, key: Key) -> Value:
+        """A cell of a schedule as a value, without a record of the read."""
+        cell = self.cells.known.get(key)
+        if cell is None:
+            return self.kept(key) if is_kept(key) else self.logic.value(default(key))
+        return self.logic.value(cell)
+
+    def kept(self, key: Key) -> Value:
+        """A cell of a schedule that the trial before left."""
+        return self._state(key, self.layout.begun.get(key, default(key)))
 
     # Reads of cells, by the ports of mechanisms and by conditions.
 
@@ -185,12 +194,12 @@ class Trial:
         with at.origin("matrix"):
             return projected(at, value)
 
-    def asked(self, function: Callable[..., object], nodes: Sequence[str]) -> Value:
-        """A function of the main outputs of nodes, as a condition."""
+    def asked(self, function: Callable[..., object], places: Sequence[tuple[str, str]]) -> Value:
+        """A function of outputs, (node, port) each, as a condition."""
         emit = getattr(function, "emit", None)
         if emit is None:
             raise ModelError("While takes a function made by @psylang.model.function")
-        result = emit(self.context, [self.port(node) for node in nodes])
+        result = emit(self.context, [self.port(*place) for place in places])
         value = self.logic.value(result)
         if value.type.dtype.value != "bool" or value.type.shape:
             raise ModelError(f"the function of While gives {value.type}; it must give a bool")
@@ -203,6 +212,9 @@ class Trial:
 
         ModelError: shapes of its parameters that do not go together.
         """
+        if node in self.layout.nests:
+            self.layout.nests[node](self)
+            return
         try:
             with self.scope(node).origin():
                 self._call(node, frozen, always)
@@ -307,8 +319,7 @@ class Trial:
             trial.call(node, frozen.seen_by(trial))
             return [trial.present(key) for key in keys]
 
-        mechanism = self.layout.mechanisms[node]
-        if self.context.exact or (mechanism.ends() and mechanism.until_finished):
+        if self.context.exact or not _is_pure(self.layout, node):
             with self.context.inside():
                 after = self.context.build.if_(runs, then, lambda: before)
         else:
@@ -326,6 +337,14 @@ class Trial:
         """These values in `trial`'s program; reads of them are recorded by `trial`."""
         cells = Cells(dict(self.cells.known), trial.cells.exposed, {}, set(trial.cells.definite))
         return Trial(trial.context, self.layout, self.inputs, trial.states, cells)
+
+
+def _is_pure(layout: Layout, node: str) -> bool:
+    """Returns whether a call has no loop."""
+    if node in layout.nests:
+        return False
+    mechanism = layout.mechanisms[node]
+    return not (mechanism.ends() and mechanism.until_finished)
 
 
 def _modulated(projection: Projection, level: Value, build: Builder, value: Value) -> Value:

@@ -17,6 +17,7 @@ from psylang.emit.compile import optimised
 from psylang.ir.interpret import interpret
 from psylang.model import (
     DDM,
+    AfterNCalls,
     Compute,
     ControlSignal,
     DDMAnalytical,
@@ -27,6 +28,7 @@ from psylang.model import (
     Mechanism,
     Model,
     Transfer,
+    While,
     function,
 )
 from psylang.model.estimates import Reseeding
@@ -123,6 +125,52 @@ def test_reseeded_estimates_have_the_seeds_of_the_rule(after: bool) -> None:
     np.testing.assert_allclose(
         np.column_stack([found.allocation[:, 0], found.height]), by_hand(after, 3, 9), rtol=1e-12
     )
+
+
+@function
+def always(x):  # type: ignore[no-untyped-def]
+    return x[0] > -1e9
+
+
+def nested(model: Model) -> Model:
+    """The same model as a nest, with its control."""
+    search, model.search = model.search, None
+    assert search is not None
+    model.nest("inner", "layer", "height")
+    model.control(search, "inner")
+    return model
+
+
+@pytest.mark.parametrize("loop", [False, True])
+@pytest.mark.parametrize("after", [False, True])
+def test_seeds_of_a_nests_estimates_are_counted_from_call_to_call(after: bool, loop: bool) -> None:
+    model = nested(reseeding(after))
+    model.ends(AfterNCalls("inner", 2))
+    if loop:
+        model.when("inner", While(always, "layer"))
+    program = model.program("exact")
+    found = psylang.compile(program).run({"x": [[1.0]] * 4})
+    wanted = interpret(program, inputs={"x": [[1.0]] * 4}, trials=4)
+    np.testing.assert_array_equal(found.height, wanted["height"])
+    heights = [height for _, height in by_hand(after, 3, 8)]
+    np.testing.assert_allclose(found.height, heights[1::2], rtol=1e-12)
+
+
+def test_a_nests_estimates_in_fast_are_those_of_a_model() -> None:
+    runs = [
+        psylang.compile(model).run({"x": [1.0]}, trials=4000, seed=2)
+        for model in (climber(5), nested(climber(5)))
+    ]
+    np.testing.assert_array_equal(runs[0].height, runs[1].height)
+
+
+@pytest.mark.parametrize("seeds", [False, True])
+def test_estimates_of_a_nest_within_those_of_a_control_are_refused(seeds: bool) -> None:
+    model = nested(reseeding(False) if seeds else climber(5))
+    signal = ControlSignal("layer.function.slope", [1.0, 2.0])
+    model.control(GridSearch([signal], "height", num_estimates=None if seeds else 2))
+    with pytest.raises(psylang.PsylangError, match="control of the nest `inner` has num_estimates"):
+        model.program("exact")
 
 
 @pytest.mark.parametrize("count", [1, 5])
