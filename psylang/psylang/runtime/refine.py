@@ -1,9 +1,9 @@
 """Mesh refinement: the best point of a grid by branch and bound on intervals.
 
-A box is a block of the grid. Intervals bound the objective of all its points at once, so boxes that
-cannot hold the best point are dropped, and the others are halved, down to single points. Points
-that differ only within rounding are interpreted, bit by bit. The result is certified: `bound` is a
-number below which no other point's objective lies.
+A box is a block of the grid. Intervals and affine forms (analysis/affine.py) bound the objective of
+all its points at once, so boxes that cannot hold the best point are dropped, and the others are
+halved, down to single points. Points that differ only within rounding are interpreted, bit by bit.
+The result is certified: `bound` is a number below which no other point's objective lies.
 
 All points have the same draws, of the first trials of `seed`: points differ only by their
 parameters.
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from psylang.analysis.affine import Forms
 from psylang.analysis.intervals import Range
 from psylang.analysis.ranges import Ranges
 from psylang.ir.graph import Program
@@ -269,6 +270,8 @@ class _Search:
             seed=problem.seed,
             cases=count,
         )
+        if problem.trials == 1:
+            found.history[0][problem.objective] = self._narrowed(found, count)
         ends = [self._ends(outputs) for outputs in found.history]
         lows, highs = (
             np.array([np.broadcast_to(one[k], (count,)) for one in ends]) for k in (0, 1)
@@ -280,6 +283,21 @@ class _Search:
             off = 4e-16 * len(ends) * np.maximum(np.abs(lows), np.abs(highs)).mean(axis=0)
             low, high = lows.mean(axis=0) - off, highs.mean(axis=0) + off
         return np.where(np.isnan(low), -math.inf, low), np.where(np.isnan(high), math.inf, high)
+
+    def _narrowed(self, found: Ranges, cases: int) -> Range:
+        """The range of the objective, limited by its affine form in the grid's parameters."""
+        range = found.history[0][self._problem.objective]
+        program, symbols, count = self._program, {}, 0
+        for one in program.parameters:
+            if one.name in self._grid:
+                symbols[one.name] = count
+                count += one.type.size
+        names = [one.name for one in program.outputs]
+        value = program.body.yields[names.index(self._problem.objective)]
+        if not value.type.dtype.is_float:
+            return range
+        low, high = Forms(found, symbols, cases).bounds(value)
+        return Range(np.maximum(range.low, low), np.minimum(range.high, high), range.nan)
 
     def _ends(self, outputs: Mapping[str, Range]) -> tuple[Any, Any]:
         found = outputs[self._problem.objective]

@@ -72,9 +72,10 @@ def positions(seed: int) -> dict[str, Any]:
     return {name: rng.uniform(-3, 3, 2) for name in AVATARS}
 
 
-@pytest.mark.parametrize("seed", [3, 14])
-def test_the_grids_optimum_takes_less_than_a_twentieth_of_a_million(seed: int) -> None:
-    """predator_prey(100) tries all 10**6 allocations, with the same draws."""
+@pytest.mark.parametrize("seed", [3, 4, 14])
+def test_the_grids_optimum_takes_less_than_a_hundredth_of_a_million(seed: int) -> None:
+    """predator_prey(100) tries all 10**6 allocations, with the same draws. Game 4 needs the balance
+    of slopes and bends: by intervals alone it took 10.8 %."""
     levels = np.linspace(0, LEAST_SURE, 100)
     every = psylang.compile(predator_prey(100)).run(inputs=positions(seed), seed=7)
     plan = psylang.compile(attention(), vary=[f"{name}_level" for name in AVATARS])
@@ -88,7 +89,7 @@ def test_the_grids_optimum_takes_less_than_a_twentieth_of_a_million(seed: int) -
     )
     assert [found.best[f"{name}_level"] for name in AVATARS] == every["allocation"][0].tolist()
     assert found.points == 10**6
-    assert found.evaluations < 0.05 * found.points
+    assert found.evaluations < 0.01 * found.points
     assert found.bound <= found.best_value
     assert f"{found.evaluations} evaluations" in repr(found)
 
