@@ -8,23 +8,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from psylang.model.cells import is_kept
 from psylang.model.composition import PASSES_MAX, Model
 from psylang.model.errors import ModelError
 from psylang.model.layout import Layout
-from psylang.pnl.conditions import condition_of
+from psylang.pnl.asking import Place
+from psylang.pnl.conditions import Here, condition_of
 from psylang.pnl.control import search_of
 from psylang.pnl.environment import psyneulink
 from psylang.pnl.mechanisms import Converted, combined, converted, port_named
 from psylang.pnl.modulating import parameter_set, settings_of, steady
-from psylang.pnl.nesting import Nesting, afferents_of, members_of
-from psylang.pnl.plain import plain_matrix, plain_parameters, same_in, trials_of
+from psylang.pnl.nesting import Nesting, afferents_of
+from psylang.pnl.order import by_chance
+from psylang.pnl.plain import hands_on, plain_matrix, plain_parameters, same_in, trials_of
 from psylang.pnl.ports import PortsFunction
 from psylang.pnl.reading import At, Names, Paths, identifier, kind_of, only, value_of
 from psylang.pnl.refusals import NotImportedError, Refusal, RefusedError
+from psylang.pnl.timing import Timed
 
 
 @dataclass(frozen=True)
@@ -99,22 +104,24 @@ class _Importer:
         for one in self.nesting.compositions:
             with self.of(one):
                 self.nesting.check(one)
-        for node in self._mechanisms():
+        for node in self.nesting.mechanisms:
             with self.of(node):
                 self._node(node)
         if not self.refusals:  # Further refusals would be consequences of these.
-            for node in self._mechanisms():
+            for node in self.nesting.mechanisms:
                 self._arrivals(node)
-            for node in self._mechanisms():
+            for node in self.nesting.mechanisms:
                 with self.of(node):
                     self._modulated(node)
             self._schedule(termination)
             self._results()
-            if self.composition.controller is not None and self.composition.enable_controller:
-                with self.of(self.composition.controller):
-                    self.made.control(
-                        search_of(self.composition, self.paths, self._name, self._drawing)
-                    )
+            for one in self.nesting.compositions:
+                if one.controller is not None and one.enable_controller:
+                    with self.of(one.controller):
+                        self._control(one)
+            for one in [] if self.refusals else self.nesting.compositions:
+                with self.of(one):
+                    self._in_order(one)
         for component, name in self.paths.components():
             with self.of(component):
                 same_in(self.composition.default_execution_id, component, name)
@@ -125,8 +132,10 @@ class _Importer:
             raise NotImportedError(self.composition.name, self.refusals)
         return self.made
 
-    def _mechanisms(self) -> list[Any]:
-        return list(self.nesting.mechanisms)
+    def _control(self, composition: Any) -> None:
+        nest = "" if composition is self.composition else self.names.name(composition)
+        drawing = partial(self._drawing, composition)
+        self.made.control(search_of(composition, self.paths, self._name, drawing), nest)
 
     def _name(self, node: Any) -> str:
         """RefusedError: it is no mechanism of the composition."""
@@ -153,10 +162,10 @@ class _Importer:
             self.made.last(one)
             made.outputs[port] = derived  # type: ignore[index]
 
-    def _drawing(self) -> dict[str, Any]:
-        """The components that have the seeds of the mechanisms that draw."""
+    def _drawing(self, composition: Any) -> dict[str, Any]:
+        """The components that have the seeds of a composition's mechanisms that draw."""
         found = {}
-        for node in self._mechanisms():
+        for node in self.nesting.within(composition):
             made = self.nodes[id(node)].mechanism
             if made.seed is not None:
                 of_seed = [one for one in drawers(node) if value_of(one, "seed") == made.seed]
@@ -166,7 +175,7 @@ class _Importer:
     def _modulated(self, node: Any) -> None:
         """What other mechanisms set of a mechanism within a trial."""
         made = self.nodes[id(node)]
-        for one in settings_of(node, self._active, self.composition.controller):
+        for one in settings_of(node, self._active, self.nesting.owner(node).controller):
             sender = one.signal.owner
             start, given = self._name(sender), self.nodes[id(sender)].outputs[one.signal.name]
             if one.kind == "parameter":
@@ -342,41 +351,94 @@ class _Importer:
 
     def _schedule(self, termination: Any) -> None:
         self._together()
-        scheduler = self.composition.scheduler
-        explicit = scheduler.conditions.conditions.items()
-        for node, condition in explicit:
-            inner = members_of(self.nesting, node)
-            for one in inner:
-                if id(one) in self.nodes:
-                    with self.of(node):
-                        made = condition_of(condition, self._asked)
-                        self.nesting.apply(node, made, self._asked)
-                        self.made.when(self._name(one), made)
-        scale = self.pnl.TimeScale.TRIAL
-        ends = {**scheduler.termination_conds, **(termination or {})}[scale]
-        with self.of(self.composition):
-            self.made.trials_most = trials_of(scheduler, termination)
-            made = condition_of(ends, self._asked)
-            self.nesting.ends(made, bool(explicit))
-            self.made.ends(made)
-        if self.nesting.is_nested:
-            return  # Its order is made of several: places() tells feedback.
-        with self.of(self.composition):
-            sets = [
-                tuple(sorted(self._name(one) for one in members if id(one) in self.nodes))
-                for members in self.nesting.sets(self.composition)
-            ]
-            given = [members for members in sets if members]
-            if list(self.made.schedule().sets) != given:
+        for composition in reversed(self.nesting.compositions):
+            with self.of(composition):
+                self._scheduled(composition, termination)
+
+    def _scheduled(self, composition: Any, termination: Any) -> None:
+        """The conditions and the end of a composition; of a nested one, the nest."""
+        scheduler, outer = composition.scheduler, composition is self.composition
+        given = termination if outer else None
+        ends = {**scheduler.termination_conds, **(given or {})}
+        here = Here(self._asked, self._place, Timed(scheduler, ends))
+        trials, timing = trials_of(scheduler, given), here.timed.timing()
+        condition = condition_of(ends[self.pnl.TimeScale.TRIAL], here)
+        if outer:
+            self.made.trials_most, self.made.timing = trials, timing
+            self.made.ends(condition)
+        elif trials is not None:
+            raise RefusedError(f"it is nested, and ends after {trials} trials", "a condition")
+        else:
+            members = [self._asked(one) for one in composition.nodes if self._is_node(one)]
+            self.made.nest(self.names.name(composition), *members, ends=condition, timing=timing)
+        for node, condition in scheduler.conditions.conditions.items():
+            if self._is_node(node):
+                with self.of(node):
+                    self.made.when(self._asked(node), condition_of(condition, here))
+
+    def _in_order(self, composition: Any) -> None:
+        """RefusedError: another order than PsyNeuLink's, or one that it leaves to chance."""
+        nest = "" if composition is self.composition else self.names.name(composition)
+        schedule = self.made.schedule(nest)
+        sets = [
+            tuple(sorted(self._asked(one) for one in members if self._is_node(one)))
+            for members in self.nesting.sets(composition)
+        ]
+        given = [members for members in sets if members]
+        if list(schedule.sets) != given:
+            raise RefusedError(
+                f"PsyNeuLink runs it in the order {given}, which does not follow from its "
+                f"projections ({list(schedule.sets)})",
+                "leave structural conditions out",
+            )
+        for owner, other in by_chance(schedule):
+            with self.of(owner):
                 raise RefusedError(
-                    f"PsyNeuLink runs it in the order {given}, which does not follow from its "
-                    f"projections ({list(self.made.schedule().sets)})",
-                    "leave structural conditions out",
+                    f"its condition wants {other} not to have run, which PsyNeuLink may run before "
+                    "it or after it in one step, by chance",
+                    "nearest: a projection between them, or a condition on passes",
                 )
+        searches = [one.search for one in self.made.nests.values()] + [self.made.search]
+        if any(searches) and any(is_kept(key) and key[0] == "count" for key in schedule.cells):
+            raise RefusedError(
+                "its conditions count since the run began, which a controller's simulations begin "
+                "anew",
+                "nearest: TimeScale.TRIAL",
+            )
+
+    def _is_node(self, node: Any) -> bool:
+        """Returns whether a node of a composition is one of the model: not one that only learns."""
+        return id(node) in self.nodes or any(node is one for one in self.nesting.compositions)
+
+    def _place(self, component: Any) -> Place:
+        """Where the model has the value of a mechanism or of an output port.
+
+        RefusedError: it is not in the passes of a trial, or has several rows.
+        """
+        rows, port = None, component
+        if id(component) in self.nodes:
+            rows, port = 1, component.output_ports[0]
+            if np.shape(value_of(component, "value"))[:-1] != (1,) or not hands_on(port):
+                raise RefusedError(
+                    f"it reads the value of {component.name}, which is more than its first output "
+                    "port's",
+                    f"nearest: {component.name}.output_ports[0].value",
+                )
+        owner = getattr(port, "owner", None)
+        node = self._name(owner) if owner is not None else ""
+        name = port_named(self.nodes[id(owner)].outputs, port) if node else ""
+        if not node or name not in self.made.mechanisms[node].ports():
+            raise RefusedError(
+                f"it reads the value of {getattr(component, 'name', component)}",
+                "nearest: the value of a mechanism, or of an output port that passes one on",
+            )
+        return Place(node, name, self.made.mechanisms[node].ports()[name].size, rows)
 
     def _asked(self, node: Any) -> str:
-        """The node that stands for a node in a condition: of a nested composition its last."""
-        return self._name(members_of(self.nesting, node)[-1])
+        """The name of a mechanism, or of the nest of a composition."""
+        if any(node is one for one in self.nesting.compositions[1:]):
+            return self.names.name(node)
+        return self._name(node)
 
     def _together(self) -> None:
         """Nodes of one set that send to one another: cycles, which PsyNeuLink runs at once."""

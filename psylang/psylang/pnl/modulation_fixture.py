@@ -101,6 +101,16 @@ def costs_of_duration(pnl: Any) -> tuple[Any, dict[str, Any]]:
     return _allocating(pnl, *signals, mode="after")
 
 
+@imported
+def costs_in_a_nested_composition(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _within(pnl, costs_of_changes(pnl)[0])
+
+
+@imported
+def costs_of_duration_in_a_nested_composition(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _within(pnl, costs_of_duration(pnl)[0])
+
+
 @refused("it has a reconfiguration cost, with which PsyNeuLink", "no attribute 'set'")
 def cost_of_reconfiguration(pnl: Any) -> tuple[Any, dict[str, Any]]:
     return _allocating(pnl, {}, compute_reconfiguration_cost=lambda allocations: 5.0)
@@ -164,6 +174,30 @@ def estimates_after_trials(pnl: Any) -> tuple[Any, dict[str, Any]]:
     sharing = {"noise_stream_policy": "shared_seed"}
     net, given = _estimating(pnl, _distorts(pnl, "distorts", 6), decides, mode="after", **sharing)
     return net, given
+
+
+def _within(pnl: Any, inner: Any) -> tuple[Any, dict[str, Any]]:
+    """A composition in another one, between noise and noise, called twice in a trial."""
+    first, last = _distorts(pnl, "first", 8), _distorts(pnl, "last", 9)
+    net = pnl.Composition(name="outer", pathways=[[first, inner, last]])
+    net.scheduler.add_condition(last, pnl.EveryNCalls(inner, 2))
+    return net, {"inputs": {first: stimuli(trials=12)}}
+
+
+@imported
+def estimates_in_a_nested_composition(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _within(pnl, _estimating(pnl, _distorts(pnl, "distorts", 6))[0])
+
+
+@imported
+def estimates_after_trials_of_a_nested_one(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _within(pnl, _estimating(pnl, _distorts(pnl, "distorts", 6), mode="after")[0])
+
+
+@refused("control of the nest `.*` has num_estimates, and a control around it")
+def estimates_that_are_simulated(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    inner, _ = _estimating(pnl, _distorts(pnl, "distorts", 6))
+    return _estimating(pnl, inner, _distorts(pnl, "last", 9), num_estimates=None)
 
 
 @refused("same_seed_for_all_allocations is given")

@@ -1,9 +1,8 @@
-"""Compositions in compositions: their mechanisms become nodes of one model.
+"""Compositions in compositions: their mechanisms become nodes of one model, in nests.
 
-A nested composition runs a whole trial in each of its calls. If its nodes have no conditions and
-its trial ends when all have run, that is each of its nodes once, in the order of its projections:
-what the nodes do in the outer composition, if they run under the condition of the nested one.
-Anything else is refused.
+A nested composition runs a whole trial in each of its calls, by its own scheduler and controller.
+In the model it is a nest (psylang.model.Model.nest) of its mechanisms. Its ports pass values on, so
+a projection to or from it is one to or from the mechanism behind the port.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from psylang.model.conditions import AllHaveRun, Condition, JustRan, WhenFinished
 from psylang.pnl.reading import kind_of, value_of
 from psylang.pnl.refusals import RefusedError
 from psylang.pnl.tables import nearest
@@ -48,10 +46,6 @@ class Nesting:
             elif not any(node is one for one in self.mechanisms):
                 self.mechanisms.append(node)
 
-    @property
-    def is_nested(self) -> bool:
-        return len(self.compositions) > 1
-
     def owner(self, node: Any) -> Any:
         """The composition that a node is in."""
         return self._owners[id(node)]
@@ -61,6 +55,17 @@ class Nesting:
         while self.owner(node) is not self.outer:
             node = self.owner(node)
         return node
+
+    def within(self, composition: Any) -> list[Any]:
+        """The mechanisms of a composition, those of nested ones included."""
+        found = []
+        for node in self.mechanisms:
+            owner = self.owner(node)
+            while owner is not composition and owner is not self.outer:
+                owner = self.owner(owner)
+            if owner is composition:
+                found.append(node)
+        return found
 
     def sets(self, composition: Any) -> list[tuple[Any, ...]]:
         """The consideration sets of a composition."""
@@ -89,21 +94,6 @@ class Nesting:
             raise RefusedError(f"it is a {kind}", nearest("mechanism", kind))
         if composition is self.outer:
             return
-        scheduler = composition.scheduler
-        if any(kind_of(one) != "Always" for one in scheduler.conditions.conditions.values()):
-            raise RefusedError(
-                "it is nested, and its nodes have conditions of their own",
-                "nearest: conditions in the outer composition",
-            )
-        ends = scheduler.termination_conds[self.pnl.TimeScale.TRIAL]
-        if kind_of(ends) != "AllHaveRun" or ends.args:
-            raise RefusedError(
-                f"it is nested, and its trial ends by {kind_of(ends)}", "nearest: AllHaveRun"
-            )
-        if composition.controller is not None:
-            raise RefusedError(
-                "it is nested, and has a controller", "give it to the outer composition"
-            )
         if sum(any(composition is node for node in one.nodes) for one in self.compositions) > 1:
             raise RefusedError("it is nested in several compositions", "make one of it for each")
         for node in composition.nodes:
@@ -165,49 +155,6 @@ class Nesting:
                 "give it to the projection to or from the nested composition",
             )
 
-    # Conditions.
-
-    def apply(self, node: Any, condition: Condition, name: Any) -> None:
-        """RefusedError: the condition of a nested composition's nodes, or one on it, means another
-        thing for its nodes."""
-        asked = {
-            name(one) for one in self._owners_of_nodes() if isinstance(one, self.pnl.Composition)
-        }
-        for one in condition.walk():
-            if isinstance(one, JustRan | WhenFinished) and (
-                isinstance(node, self.pnl.Composition) or set(one.nodes()) & asked
-            ):
-                raise RefusedError(
-                    f"{type(one).__name__} is of a nested composition", "nearest: AfterNCalls"
-                )
-
-    def _owners_of_nodes(self) -> list[Any]:
-        return [node for node in self.outer.nodes if id(node) in self._owners]
-
-    def ends(self, condition: Condition, conditions: bool) -> None:
-        """RefusedError: a trial may end between the nodes of a nested composition, or they may
-        wait for different nodes."""
-        plain = isinstance(condition, AllHaveRun) and not condition.names
-        for composition in self.compositions[1:]:
-            if not plain and len(self.sets(composition)) > 1:
-                raise RefusedError(
-                    f"its trials end by a condition of their own, and {composition.name}, which is "
-                    "nested, runs its nodes one after the other",
-                    "nearest: trials that end when all nodes have run",
-                )
-            explicit = self.outer.scheduler.conditions.conditions
-            senders = {
-                id(one.sender.owner)
-                for port in composition.input_CIM.input_ports
-                for one in afferents_of(port, self.owner(composition))
-            }
-            if conditions and len(senders) > 1 and composition not in explicit:
-                raise RefusedError(
-                    f"{composition.name} is nested, waits for several nodes, and others have "
-                    "conditions",
-                    "give it a condition",
-                )
-
 
 def _entered(composition: Any, projection: Any) -> Any:
     """The port that takes the input which a projection brings; another port may shadow it."""
@@ -226,16 +173,4 @@ def afferents_of(port: Any, composition: Any) -> list[Any]:
     return [one for one in port.path_afferents if one.is_active_in_composition(composition)]
 
 
-def members_of(nesting: Nesting, node: Any) -> list[Any]:
-    """The mechanisms of a node, in the order in which they run: itself, or a composition's."""
-    if not isinstance(node, nesting.pnl.Composition):
-        return [node]
-    return [
-        one
-        for members in nesting.sets(node)
-        for member in members
-        for one in members_of(nesting, member)
-    ]
-
-
-__all__ = ["Nesting", "afferents_of", "members_of"]
+__all__ = ["Nesting", "afferents_of"]

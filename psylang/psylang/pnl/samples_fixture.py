@@ -654,26 +654,87 @@ def nested_every_second_call(pnl: Any) -> tuple[Any, dict[str, Any]]:
     }
 
 
-# Refused compositions.
-
-
-def _single(pnl: Any, node: Any) -> tuple[Any, dict[str, Any]]:
-    return pnl.Composition(nodes=[node]), {"inputs": {node: [[1.0] * 2]}}
-
-
-@refused("it is nested, and its nodes have conditions of their own")
+@imported
 def nested_course(pnl: Any) -> tuple[Any, dict[str, Any]]:
     net, given, inner, _ = _between(pnl)
+    """A nested composition settles: out runs when hidden has run three times."""
     hidden, out = inner.nodes
     inner.scheduler.add_condition(out, pnl.AfterNCalls(hidden, 3))
     return net, given
 
 
-@refused("its trials end by a condition of their own, and decision")
+@imported
+def nested_until_a_value(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """It ends by a value, and is called twice in a trial."""
+    net, given, inner, response = _between(pnl)
+    hidden, _ = inner.nodes
+    settled = pnl.While(lambda: hidden.value[0][0] > 0.4)
+    inner.scheduler.termination_conds = {
+        pnl.TimeScale.TRIAL: pnl.Any(settled, pnl.AfterNPasses(20))
+    }
+    net.scheduler.add_condition(response, pnl.EveryNCalls(inner, 2))
+    return net, given
+
+
+def _within_controlled(pnl: Any, after: bool) -> tuple[Any, dict[str, Any]]:
+    inner, _ = controlled_gain(pnl)
+    inner.controller_mode = pnl.AFTER if after else pnl.BEFORE
+    first = pnl.ProcessingMechanism(name="first", input_shapes=1, function=pnl.Linear(slope=0.5))
+    last = pnl.IntegratorMechanism(
+        name="last", input_shapes=1, function=pnl.SimpleIntegrator(rate=0.5)
+    )
+    net = pnl.Composition(name="outer", pathways=[[first, inner, last]])
+    return net, {"inputs": {first: [[1.0], [3.0], [0.1], [-2.0]]}, "num_trials": 6}
+
+
+@imported
+def controlled_within(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """A nested composition whose controller searches before each of its trials."""
+    return _within_controlled(pnl, after=False)
+
+
+@imported
+def controlled_within_afterwards(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """A nested composition whose controller searches after each of its trials."""
+    return _within_controlled(pnl, after=True)
+
+
+@imported
+def controlled_at_two_levels(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    """Each composition has a controller: the outer one simulates the inner one's search."""
+    net, given = _within_controlled(pnl, after=False)
+    first, _, last = net.nodes
+    net.controller_mode = pnl.BEFORE
+    controller = pnl.OptimizationControlMechanism(
+        name="outer_control",
+        agent_rep=net,
+        state_features=[first.input_port],
+        objective_mechanism=pnl.ObjectiveMechanism(name="outer_objective", monitor=[last]),
+        function=pnl.GridSearch(direction=pnl.MINIMIZE),
+        control_signals=[
+            pnl.ControlSignal(
+                modulates=(pnl.SLOPE, first),
+                modulation=pnl.OVERRIDE,
+                allocation_samples=[0.5, -1.0, 2.0],
+            )
+        ],
+    )
+    net.add_controller(controller)
+    return net, given
+
+
+@imported
 def nested_cut_off(pnl: Any) -> tuple[Any, dict[str, Any]]:
     net, given, _, response = _between(pnl)
     ends = {pnl.TimeScale.TRIAL: pnl.AfterNCalls(response, 2)}
     return net, {**given, "termination_processing": ends}
+
+
+# Refused compositions.
+
+
+def _single(pnl: Any, node: Any) -> tuple[Any, dict[str, Any]]:
+    return pnl.Composition(nodes=[node]), {"inputs": {node: [[1.0] * 2]}}
 
 
 @refused("OneHot has mode PROB")
@@ -708,15 +769,117 @@ def user_defined_state(pnl: Any) -> tuple[Any, dict[str, Any]]:
     return _single(pnl, pnl.ProcessingMechanism(name="node", input_shapes=2, function=function))
 
 
-@refused("While is not imported")
-def dynamic(pnl: Any) -> tuple[Any, dict[str, Any]]:
+def _chain_until(pnl: Any, condition: Any) -> tuple[Any, dict[str, Any]]:
+    """a → b; condition: of a and b, that of b."""
     net, a, b = _chain(pnl)
-    net.scheduler.add_condition(b, pnl.While(lambda: True))
-    return net, {"inputs": {a: [[1.0]]}}
+    net.scheduler.add_condition(b, condition(a, b))
+    return net, {
+        "inputs": {a: [[1.0], [0.5]]},
+        "num_trials": 4,
+        "termination_processing": {pnl.TimeScale.TRIAL: pnl.AfterNPasses(4)},
+    }
 
 
-@refused("counts by LIFE")
+@imported
+def always_true(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _chain_until(pnl, lambda a, b: pnl.While(lambda: True))
+
+
+@imported
+def while_a_value_is_small(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    def small(node: Any, most: float) -> bool:
+        level = float(np.abs(node.output_ports[0].value[0]))
+        return level < most if level > 0.6 else True
+
+    return _chain_until(pnl, lambda a, b: pnl.While(small, a, 1.6))
+
+
+@imported
 def over_a_life(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _chain_until(pnl, lambda a, b: pnl.AfterNCalls(a, 5, time_scale=pnl.TimeScale.LIFE))
+
+
+@imported
+def by_its_own_clock(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _chain_until(pnl, lambda a, b: pnl.TimeInterval(repeat=3, start=4, end=9))
+
+
+@refused("its conditions have times in microsecond and millisecond")
+def by_two_units(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _chain_until(pnl, lambda a, b: pnl.TimeInterval(repeat="500us", start="1ms"))
+
+
+@refused("uses PsyNeuLink's `scheduler`")
+def asks_the_scheduler(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _chain_until(pnl, lambda a, b: pnl.While(lambda scheduler: scheduler is not None))
+
+
+@refused("takes `missing`, which nothing gives")
+def asks_for_more(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _chain_until(pnl, lambda a, b: pnl.While(lambda missing: missing))
+
+
+@refused("is not written in Python")
+def asks_a_class(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _chain_until(pnl, lambda a, b: pnl.While(bool))
+
+
+@refused("gives several values")
+def asks_for_many_values(pnl: Any) -> tuple[Any, dict[str, Any]]:
     net, a, b = _chain(pnl)
-    net.scheduler.add_condition(b, pnl.AfterNCalls(a, 5, time_scale=pnl.TimeScale.LIFE))
-    return net, {"inputs": {a: [[1.0]]}}
+    wide = pnl.TransferMechanism(name="wide", input_shapes=3)
+    net.add_node(wide)
+    net.scheduler.add_condition(b, pnl.While(lambda: wide.value > 1.0))
+    return net, {"inputs": {a: [[1.0]], wide: [[1.0] * 3]}}
+
+
+@refused("Threshold compares `num_executions` of a")
+def asks_for_executions(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _chain_until(
+        pnl,
+        lambda a, b: pnl.Threshold(a, "num_executions", 2, ">=", indices=pnl.TimeScale.TRIAL),
+    )
+
+
+@refused("NWhen is part of another condition")
+def counts_within(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _chain_until(pnl, lambda a, b: pnl.All(pnl.NWhen(pnl.Always(), 2), pnl.Always()))
+
+
+@refused("counts within a pass")
+def steps_of_a_pass(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _chain_until(pnl, lambda a, b: pnl.AfterNTimeSteps(1, pnl.TimeScale.PASS))
+
+
+@refused("its condition wants a not to have run, which PsyNeuLink may run before")
+def decided_by_chance(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    a, b = (pnl.ProcessingMechanism(name=name, input_shapes=1) for name in "ab")
+    net = pnl.Composition(nodes=[a, b])
+    net.scheduler.add_condition(b, pnl.BeforeNCalls(a, 1))
+    return net, {"inputs": {a: [[1.0]], b: [[1.0]]}}
+
+
+@refused("is within Not, where PsyNeuLink's time stands still")
+def time_that_stands_still(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    return _chain_until(pnl, lambda a, b: pnl.Not(pnl.TimeInterval(start=2)))
+
+
+@refused("TimeInterval with `repeat` ends the trial")
+def ends_again_and_again(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    net, a, _ = _chain(pnl)
+    ends = {pnl.TimeScale.TRIAL: pnl.TimeInterval(repeat=2)}
+    return net, {"inputs": {a: [[1.0]]}, "termination_processing": ends}
+
+
+@refused("its scheduler is in exact time")
+def exact_time(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    net, given = by_its_own_clock(pnl)
+    net.scheduler.mode = pnl.SchedulingMode.EXACT_TIME
+    return net, given
+
+
+@refused("which a controller's simulations begin anew")
+def control_and_runs(pnl: Any) -> tuple[Any, dict[str, Any]]:
+    net, given = controlled_gain(pnl)
+    net.scheduler.add_condition(net.nodes[1], pnl.AfterTrial(0))
+    return net, given

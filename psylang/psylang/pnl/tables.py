@@ -52,12 +52,7 @@ REFUSED: dict[Kind, dict[str, str]] = {
     "integrator": {},
     "noise": {"UniformToNormalDist": "NormalDist"},
     "port function": {},
-    "condition": {
-        "While": "psylang.model.While, on the imported model",
-        "WhileNot": "psylang.model.While, on the imported model",
-        "TimeInterval": "EveryNPasses, AfterPass and BeforePass",
-        "TimeTermination": "AfterNPasses",
-    },
+    "condition": {},
 }
 
 
