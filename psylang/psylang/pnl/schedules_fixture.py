@@ -39,7 +39,8 @@ class Maker:
             made.add_node(one, required_roles=pnl.NodeRole.OUTPUT)
         for one in sources:
             made.add_projection(pnl.MappingProjection(matrix=MATRIX), first, one)
-        made.add_projection(pnl.MappingProjection(matrix=MATRIX), self.one_of(inner.nodes), last)
+        sent = self.one_of([one for one in inner.nodes if "steady" not in one.name])
+        made.add_projection(pnl.MappingProjection(matrix=MATRIX), sent, last)
         made._analyze_graph()
         for one in made.nodes:
             if self.random.random() < 0.6:
