@@ -68,9 +68,9 @@ def test_arguments_of_the_command_line_come_first(
             "the script gives run() call_after_trial; of its arguments inputs, num_trials, ",
         ),
         (
-            SCRIPT + "net.add_node(pnl.KWTAMechanism(name='k', input_shapes=2))\n",
+            SCRIPT + "net.add_node(pnl.EpisodicMemoryMechanism(name='k', input_shapes=2))\n",
             [],
-            "`k`: the mechanism KWTAMechanism is not imported",
+            "`k`: the mechanism EpisodicMemoryMechanism is not imported",
         ),
     ],
 )
