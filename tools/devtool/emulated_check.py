@@ -87,11 +87,11 @@ def runs(folder: Path) -> Iterator[Run]:
     for seed in SEEDS:
         env = {"EMULATED_CUDA_SEED": str(seed)}
         yield Run(f"conformance, seed {seed}", [suite], env, says="[  PASSED  ]")
-    for seed in ("", "1"):
-        env = CHECKS | {"EMULATED_CUDA_SEED": seed}
-        yield Run(f"conformance, races, seed '{seed}'", [suite], env, says="[  PASSED  ]")
-        env = {"EMULATED_CUDA_HOLD_STORES": seed or "7", "EMULATED_CUDA_SEED": seed}
-        yield Run(f"conformance, late stores, seed '{seed}'", [suite], env, says="[  PASSED  ]")
+    for order in ("", "1"):
+        env = CHECKS | {"EMULATED_CUDA_SEED": order}
+        yield Run(f"conformance, races, seed '{order}'", [suite], env, says="[  PASSED  ]")
+        env = {"EMULATED_CUDA_HOLD_STORES": order or "7", "EMULATED_CUDA_SEED": order}
+        yield Run(f"conformance, late stores, seed '{order}'", [suite], env, says="[  PASSED  ]")
     for name in EXAMPLES:
         yield Run(name, [folder / f"examples/{name}_cuda"], CHECKS)
     yield Run(
