@@ -17,4 +17,5 @@ def test_every_laboratory_can_be_recorded() -> None:
 def test_a_group_has_benchmarks_and_one_records_every_laboratory_of_the_page() -> None:
     assert all(name in bench.LABS for names in bench.GROUPS.values() for name in names)
     shown = [one.bench for one in report_labs.LABORATORIES]
+    shown.remove("translation_simulated")  # The same on every machine: recorded alone.
     assert bench.GROUPS["governor_labs"] == shown
