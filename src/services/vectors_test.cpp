@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -284,6 +285,14 @@ TEST_F(VectorsTest, waits_with_a_mask_or_for_very_many_descriptors_keep_a_thread
   std::uint64_t mask = 0;
   pollfd one{pipe[0], POLLIN, 0};
   EXPECT_FALSE(wait_of(make(__NR_ppoll, &one, 1, 0, &mask, 8)).exists());
+  // Linux answers EINVAL for a list that is longer than the limit of open files.
+  rlimit usual{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &usual), 0);
+  constexpr rlim_t needed = PollList::descriptors_max + 1;
+  const rlimit raised{std::max(usual.rlim_cur, needed), std::max(usual.rlim_max, needed)};
+  if (::setrlimit(RLIMIT_NOFILE, &raised) != 0) {
+    GTEST_SKIP() << "this user may open too few files; raise the hard limit (ulimit -Hn)";
+  }
   std::vector<pollfd> many(PollList::descriptors_max + 1, one);
   EXPECT_FALSE(wait_of(make(__NR_poll, many.data(), many.size(), -1)).exists());
   EXPECT_FALSE(PollList::of(make(__NR_poll, many.data(), many.size(), -1)).has_value());
@@ -291,6 +300,7 @@ TEST_F(VectorsTest, waits_with_a_mask_or_for_very_many_descriptors_keep_a_thread
   const std::size_t bits = 64 * set.size();
   EXPECT_FALSE(wait_of(make(__NR_select, bits, set.data(), 0, 0, 0)).exists());
   EXPECT_FALSE(PollList::of(make(__NR_select, bits, set.data(), 0, 0, 0)).has_value());
+  EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &usual), 0);
 }
 
 TEST_F(VectorsTest, a_list_watches_each_descriptor_once_and_none_of_k2ks_own) {
