@@ -34,9 +34,10 @@ namespace k2k::bench {
 
 namespace {
 
+using nlohmann::ordered_json;
+
 enum class Operation : std::uint8_t { compare_swap, swap, add, store, atomic_load, load };
-constexpr const char* keys[] = {"compare_swap_ns", "swap_ns",        "add_ns",
-                                "store_ns",        "atomic_load_ns", "load_ns"};
+constexpr const char* keys[] = {"compare_swap", "swap", "add", "store", "atomic_load", "load"};
 constexpr int operation_count = 6;
 
 enum class LineMemory : std::uint8_t { device, host_visible, local };
@@ -237,7 +238,7 @@ Status measure_row(Runtime& runtime, Row& row, std::uint32_t count) {
 
 }  // namespace
 
-Result<nlohmann::ordered_json> atomics(const RuntimeConfig& base, Effort effort) {
+Result<ordered_json> atomics(const RuntimeConfig& base, Effort effort) {
   const std::uint32_t count = effort == Effort::brief ? 500'000 : 2'000'000;
   std::vector<Row> rows;
   rows.push_back({{LineMemory::device, false, 1}});
@@ -263,21 +264,23 @@ Result<nlohmann::ordered_json> atomics(const RuntimeConfig& base, Effort effort)
       }
     }
   }
-  nlohmann::ordered_json table;
+  ordered_json table;
   for (Row& row : rows) {
-    nlohmann::ordered_json line;
+    ordered_json line;
     line["memory"] = memory_names[static_cast<int>(row.what.memory)];
     line["scope"] = row.what.memory == LineMemory::host_visible ? "system" : "device";
     line["units"] = row.what.units;
     line["contended"] = row.what.contended;
     for (int operation = 0; operation < operation_count; ++operation) {
       Samples& samples = row.samples[operation];
-      line[keys[operation]] = nullptr;
-      if (samples.size() != 0) line[keys[operation]] = rounded(samples.median());
+      const std::string key = keys[operation];
+      const bool measured = samples.size() != 0;
+      line[key + "_ns"] = measured ? ordered_json(rounded(samples.median())) : nullptr;
+      line[key + "_sd_ns"] = measured ? ordered_json(rounded(samples.deviation())) : nullptr;
     }
     table.push_back(line);
   }
-  nlohmann::ordered_json result;
+  ordered_json result;
   result["operations"] = table;
   result["runs"] = rows.front().samples[0].size();
   return result;

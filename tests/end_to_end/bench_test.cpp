@@ -177,10 +177,11 @@ TEST_F(Bench, atomics_change_no_host_visible_word_by_read_modify_write) {
   ASSERT_EQ(operations.size(), 6u);
   for (const json& row : operations) {
     const bool host_visible = row["memory"] == "host-visible";
-    for (const char* key : {"compare_swap_ns", "swap_ns", "add_ns"}) {
+    for (const char* key : {"compare_swap_ns", "swap_ns", "add_ns", "add_sd_ns"}) {
       EXPECT_EQ(row[key].is_null(), host_visible) << row;
     }
     EXPECT_GT(row["atomic_load_ns"].get<double>(), 0) << row;
+    EXPECT_GE(row["atomic_load_sd_ns"].get<double>(), 0) << row;
   }
 }
 

@@ -9,11 +9,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from devtool import report_files, report_labs
 from devtool.console import Refused, say
-from devtool.figures import Figure, Record, markdown_table, measured, recorded
+from devtool.figures import Figure, Record, markdown_table, measured, recorded, two_digits
 from devtool.tree import ROOT, shown
 
 RESULTS = ROOT / "bench/results"
@@ -46,7 +45,8 @@ class Table:
     x_label: str
     y_label: str
     log_y: bool = False
-    deviations: dict[str, str] = field(default_factory=dict)  # Key → the key of its deviation.
+    # Key → the key of its standard deviation: in a column of its own, or else behind the median.
+    deviations: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,9 @@ def draw(results: Path, folder: Path) -> None:
             path = folder / _file(experiment, table.key)
             names = [table.name(row) for row in rows]
             errors = {
-                table.bars[key]: [(row[key] - row[sd], row[key] + row[sd]) for row in rows]
+                table.bars[key]: [_span(row[key], row[sd]) for row in rows]
                 for key, sd in table.deviations.items()
+                if key in table.bars
             }
             labels = (table.x_label, table.y_label, table.title)
             plots.draw_bars(names, groups, *labels, path, table.log_y, errors)
@@ -152,7 +153,9 @@ def _block(experiment: Experiment, record: Record) -> str:
         parts.append(f"![{drawn.title}]({_file(experiment, drawn.key)})\n")
     if (table := experiment.table) is not None:
         rows = _rows(experiment, record, table)
-        cells = [[table.name(row), *(_cell(row[key]) for key in table.columns)] for row in rows]
+        cells = [
+            [table.name(row), *(_cell(row, key, table) for key in table.columns)] for row in rows
+        ]
         parts.append(f"**{table.title}** ({record['runs']} runs)\n")
         parts.append(markdown_table([["", *table.columns.values()], *cells]) + "\n")
         parts.append(f"![{table.title}]({_file(experiment, table.key)})\n")
@@ -175,13 +178,23 @@ def _rows(experiment: Experiment, record: Record, table: Table) -> list[Record]:
     if not isinstance(rows, list) or not rows:
         raise Refused(f"{experiment.bench}.jsonl: {table.key} is no table")
     for row in rows:
-        if missing := [key for key in (*table.columns, *table.bars) if key not in row]:
+        needed = (*table.columns, *table.bars, *table.deviations.values())
+        if missing := [key for key in needed if key not in row]:
             raise Refused(f"{experiment.bench}.jsonl, {table.key}: no {', '.join(missing)}")
     return rows
 
 
-def _cell(value: Any) -> str:
-    return "–" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+def _cell(row: Record, key: str, table: Table) -> str:
+    value = row[key]
+    if value is None:
+        return "–"
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    sd = table.deviations.get(key)
+    return text if sd is None or sd in table.columns else f"{text} ± {two_digits(row[sd])}"
+
+
+def _span(median: float | None, sd: float | None) -> tuple[float, float] | None:
+    return None if median is None or sd is None else (median - sd, median + sd)
 
 
 def _operation_row(row: Record) -> str:
@@ -191,6 +204,14 @@ def _operation_row(row: Record) -> str:
 
 
 LABORATORIES = (*report_files.FILES, *report_labs.LABORATORIES)
+OPERATIONS = {
+    "compare_swap": "compare-swap",
+    "swap": "swap",
+    "add": "add",
+    "store": "store",
+    "atomic_load": "atomic load",
+    "load": "load",
+}
 EXPERIMENTS = (
     Experiment(
         "granularity",
@@ -251,14 +272,7 @@ EXPERIMENTS = (
             "operations",
             "Table 3.4: operations on shared words, ns, medians",
             _operation_row,
-            {
-                "compare_swap_ns": "compare-swap",
-                "swap_ns": "swap",
-                "add_ns": "add",
-                "store_ns": "store",
-                "atomic_load_ns": "atomic load",
-                "load_ns": "load",
-            },
+            {f"{name}_ns": heading for name, heading in OPERATIONS.items()},
             {
                 "compare_swap_ns": "compare-swap",
                 "swap_ns": "swap",
@@ -268,6 +282,7 @@ EXPERIMENTS = (
             "memory, units of the device",
             "time, ns",
             log_y=True,
+            deviations={f"{name}_ns": f"{name}_sd_ns" for name in OPERATIONS},
         ),
     ),
 )
