@@ -1,7 +1,5 @@
 #include "control/client.hpp"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -36,21 +34,17 @@ Error silent(const Endpoint& endpoint) {
 }
 
 void list_folder(const Folder& folder, std::vector<Endpoint>& found) {
-  const int copy = ::openat(folder.descriptor.number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR* const list = copy < 0 ? nullptr : ::fdopendir(copy);
-  if (list == nullptr) {
-    if (copy >= 0) ::close(copy);
-    return;
-  }
-  while (const dirent* const entry = ::readdir(list)) {
-    const std::optional<SocketName> name = parse_name(entry->d_name);
-    if (!name || found.size() >= endpoints_max) continue;
-    const Descriptor socket = connect_to(folder, entry->d_name);
+  each_name(folder, [&](const char* entry) {
+    if (found.size() >= endpoints_max) return false;
+    const std::optional<SocketName> name = parse_name(entry);
+    if (!name) return true;
+    const Descriptor socket = connect_to(folder, entry);
     const std::optional<Peer> peer = socket.open() ? peer_of(socket) : std::nullopt;
-    if (!peer) continue;
-    found.push_back({peer->process, peer->user, name->number, folder.path, entry->d_name});
-  }
-  ::closedir(list);
+    if (peer) {
+      found.push_back({peer->process, peer->user, name->number, folder.path, entry});
+    }
+    return true;
+  });
 }
 
 Descriptor reach(const Endpoint& endpoint) {

@@ -11,6 +11,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string_view>
 
 namespace k2k::control {
@@ -73,13 +74,18 @@ Result<Folder> open_folder(const std::string& path, uid_t user) {
   return folder;
 }
 
-// The names in a folder; none if it cannot be read.
-template <class Each>
-void each_name(const char* path, const Each& each) {
-  DIR* const folder = ::opendir(path);
-  if (folder == nullptr) return;
-  while (const dirent* const entry = ::readdir(folder)) each(std::string_view(entry->d_name));
-  ::closedir(folder);
+// `path`: relative to the folder `base`.
+void each_name_at(int base, const char* path, const std::function<bool(const char* name)>& each) {
+  const int copy = ::openat(base, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> list(copy < 0 ? nullptr : ::fdopendir(copy),
+                                                 &::closedir);
+  if (list == nullptr) {
+    if (copy >= 0) ::close(copy);
+    return;
+  }
+  while (const dirent* const entry = ::readdir(list.get())) {
+    if (!each(entry->d_name)) return;
+  }
 }
 
 void add_user(std::vector<uid_t>& users, std::string_view text) {
@@ -111,12 +117,20 @@ std::vector<Folder> folders_of(uid_t user) {
   return folders;
 }
 
+void each_name(const Folder& folder, const std::function<bool(const char* name)>& each) {
+  each_name_at(folder.descriptor.number(), ".", each);
+}
+
 std::vector<uid_t> visible_users() {
   std::vector<uid_t> users{::geteuid()};
   if (users.front() != 0) return users;
-  each_name(user_folders, [&](std::string_view name) { add_user(users, name); });
-  each_name(shared_folder, [&](std::string_view name) {
+  each_name_at(AT_FDCWD, user_folders, [&](std::string_view name) {
+    add_user(users, name);
+    return true;
+  });
+  each_name_at(AT_FDCWD, shared_folder, [&](std::string_view name) {
     if (name.starts_with(shared_prefix)) add_user(users, name.substr(shared_prefix.size()));
+    return true;
   });
   std::sort(users.begin(), users.end());
   users.erase(std::unique(users.begin(), users.end()), users.end());

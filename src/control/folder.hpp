@@ -14,6 +14,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,10 @@ Result<Folder> own_folder();
 
 // The existing, trusted folders of `user`, best first.
 std::vector<Folder> folders_of(uid_t user);
+
+// Calls each(name) for the names in the folder until it answers false; for none if the folder
+// cannot be read.
+void each_name(const Folder& folder, const std::function<bool(const char* name)>& each);
 
 // Users with possible sockets on this machine: the caller; for root, all.
 std::vector<uid_t> visible_users();

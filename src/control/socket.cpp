@@ -1,6 +1,5 @@
 #include "control/socket.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -107,22 +106,16 @@ std::optional<Peer> peer_of(const Descriptor& socket) {
 }
 
 void sweep(const Folder& folder) {
-  const int copy = ::openat(folder.descriptor.number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR* const list = copy < 0 ? nullptr : ::fdopendir(copy);
-  if (list == nullptr) {
-    if (copy >= 0) ::close(copy);
-    return;
-  }
   std::size_t looked_at = 0;
-  while (const dirent* const entry = ::readdir(list)) {
-    if (++looked_at > entries_max) break;
-    const std::optional<SocketName> name = parse_name(entry->d_name);
-    if (!name || ::kill(name->process, 0) == 0 || errno != ESRCH) continue;
-    const Descriptor alive = connect_to(folder, entry->d_name);
-    if (alive.open() || errno != ECONNREFUSED) continue;
-    ::unlinkat(folder.descriptor.number(), entry->d_name, 0);
-  }
-  ::closedir(list);
+  each_name(folder, [&](const char* entry) {
+    if (++looked_at > entries_max) return false;
+    const std::optional<SocketName> name = parse_name(entry);
+    if (!name || ::kill(name->process, 0) == 0 || errno != ESRCH) return true;
+    const Descriptor alive = connect_to(folder, entry);
+    if (alive.open() || errno != ECONNREFUSED) return true;
+    ::unlinkat(folder.descriptor.number(), entry, 0);
+    return true;
+  });
 }
 
 }  // namespace k2k::control

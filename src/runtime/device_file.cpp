@@ -1,6 +1,5 @@
 #include "runtime/device_file.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "control/inherited.hpp"
+#include "control/socket.hpp"
 #include "runtime/report/device_text.hpp"
 
 namespace k2k::runtime {
@@ -38,15 +38,12 @@ void remove_if_left(int folder, const char* name) {
 }
 
 void remove_left_files(const control::Folder& folder) {
-  const int copy = ::openat(folder.descriptor.number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR* const names = copy < 0 ? nullptr : ::fdopendir(copy);
-  if (names == nullptr) return;
-  while (const dirent* const entry = ::readdir(names)) {
-    if (std::string_view(entry->d_name).ends_with(device_suffix)) {
-      remove_if_left(folder.descriptor.number(), entry->d_name);
+  control::each_name(folder, [&](const char* name) {
+    if (std::string_view(name).ends_with(device_suffix)) {
+      remove_if_left(folder.descriptor.number(), name);
     }
-  }
-  ::closedir(names);
+    return true;
+  });
 }
 
 }  // namespace
@@ -65,9 +62,8 @@ Result<std::unique_ptr<DeviceFile>> DeviceFile::create(control::Folder folder,
 
 Status DeviceFile::open_free_name() {
   for (std::uint32_t number = 1; number <= device_files_most; ++number) {
-    const std::string name = number == 1
-                                 ? fmt::format("{}{}", ::getpid(), device_suffix)
-                                 : fmt::format("{}-{}{}", ::getpid(), number, device_suffix);
+    const std::string name =
+        control::text_of({.process = ::getpid(), .number = number}).append(device_suffix);
     const std::string path = folder_.path + "/" + name;
     Descriptor file(::openat(folder_.descriptor.number(), name.c_str(),
                              O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, only_reads));
