@@ -15,6 +15,7 @@
 #include "router/file/file_fixture.hpp"
 #include "router/read/registered_fixture.hpp"
 #include "router/read/registered_memory.hpp"
+#include "services/admit_fixture.hpp"
 #include "services/fake_backend_fixture.hpp"
 #include "services/policy.hpp"
 #include "services/services.hpp"

@@ -115,11 +115,4 @@ std::int64_t admit_hidden(const Request& request, const void* memory, std::uint6
   return taken ? 0 : -EFAULT;
 }
 
-std::int64_t admit(const Request& request, Openness openness, const backend::Backend& backend,
-                   const router::Files& files) {
-  const bool hides_memory = backend.info().hides_memory;
-  return admit(request, admission_of(request.number, request.row, openness, hides_memory), backend,
-               files);
-}
-
 }  // namespace k2k::services

@@ -23,16 +23,6 @@ namespace k2k::services {
 
 enum class Openness : std::uint8_t { any, known_only };
 
-// 0 if the call may be executed, or the negative errno it is answered with:
-//   -ENOSYS   no such call, or known_only and the call is not basic (calls/rows.hpp)
-//   -EPERM    executed by a service thread it would end, replace or cripple the host process, or
-//             answer for that thread (getrusage of RUSAGE_THREAD); calls/table.hpp has the reasons
-//   -EFAULT   a pointer to memory the host cannot reach; but reads and writes take what is
-//             registered (router/door/files.hpp)
-//   -ENOTSUP  mmap, mremap or shmat for a device that does not reach the host's pages
-std::int64_t admit(const Request& request, Openness openness, const backend::Backend& backend,
-                   const router::Files& files);
-
 // What the number of a call decides for all its requests, found once for equal numbers: the
 // requests of a wave mostly make one call.
 struct Admission {
@@ -70,9 +60,6 @@ constexpr bool arguments_decide(std::uint16_t number) {
 
 // 0, or the errno for a call that is open but for these arguments.
 std::int64_t admit_arguments(const Request& request, const backend::Backend& backend);
-// As admit() above, for a request of the call whose admission this is.
-inline std::int64_t admit(const Request& request, const Admission& admission,
-                          const backend::Backend& backend, const router::Files& files);
 
 // The reason why `number` is always refused, a sentence that begins with the call's name; nullptr
 // if it is not.
@@ -109,6 +96,14 @@ inline std::uint64_t reach_of(const Admission::Pointer& pointer, const Request& 
   return reach_of(calls::shapes[request.row], pointer.index, request);
 }
 
+// `admission`: of the request's call. 0 if the call may be executed, or the negative errno it is
+// answered with:
+//   -ENOSYS   no such call, or known_only and the call is not basic (calls/rows.hpp)
+//   -EPERM    executed by a service thread it would end, replace or cripple the host process, or
+//             answer for that thread (getrusage of RUSAGE_THREAD); calls/table.hpp has the reasons
+//   -EFAULT   a pointer to memory the host cannot reach; but reads and writes take what is
+//             registered (router/door/files.hpp)
+//   -ENOTSUP  mmap, mremap or shmat for a device that does not reach the host's pages
 inline std::int64_t admit(const Request& request, const Admission& admission,
                           const backend::Backend& backend, const router::Files& files) {
   if (admission.refusal != 0) [[unlikely]]

@@ -13,6 +13,7 @@
 #include "calls/rows.hpp"
 #include "calls/table.hpp"
 #include "router/door/files.hpp"
+#include "services/admit_fixture.hpp"
 #include "services/fake_backend_fixture.hpp"
 
 namespace k2k::services {

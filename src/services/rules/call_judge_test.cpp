@@ -17,6 +17,7 @@
 #include "calls/host_call.hpp"
 #include "calls/rows.hpp"
 #include "router/door/files.hpp"
+#include "services/admit_fixture.hpp"
 #include "services/fake_backend_fixture.hpp"
 
 namespace k2k::services {
