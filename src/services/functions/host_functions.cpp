@@ -77,18 +77,14 @@ bool is_host_call(const Request& request) { return request.number == calls::host
 // --- The table.
 
 HostFunctions::Use::Use(HostFunctions& functions, std::uint64_t id) {
-  for (std::size_t step = 0; step < host_functions_max; ++step) {
-    Entry& entry = functions.entries_[(id + step) % host_functions_max];
-    const std::uint64_t seen = entry.id.load(std::memory_order_acquire);
-    if (seen == 0) return;
-    if (seen != id) continue;
-    // Sequentially consistent with remove(): it sees this user, or this thread sees !live.
-    entry.users.fetch_add(1);
-    if (entry.live.load() != 0 && entry.id.load() == id) {
-      entry_ = &entry;
-      return;
-    }
-    entry.users.fetch_sub(1);
+  Entry* const entry = functions.find(id);
+  if (entry == nullptr) return;
+  // Sequentially consistent with remove(): it sees this user, or this thread sees !live.
+  entry->users.fetch_add(1);
+  if (entry->live.load() != 0 && entry->id.load() == id) {
+    entry_ = entry;
+  } else {
+    entry->users.fetch_sub(1);
   }
 }
 
@@ -132,7 +128,7 @@ Status HostFunctions::add(HostFunction function) {
   free->is_quick =
       free->function.host_class == HostClass::never_blocks && free->signature.layout.in_slot();
   free->mismatch_told.store(false);
-  free->id.store(id, std::memory_order_release);  // Pairs with Use.
+  free->id.store(id, std::memory_order_release);  // Pairs with find().
   free->live.store(1);
   return {};
 }

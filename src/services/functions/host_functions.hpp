@@ -93,7 +93,7 @@ class HostFunctions {
   };
   static constexpr std::size_t readers_max = 512;
 
-  // The entry with this id; nullptr: it was never used.
+  // The live entry with this id, or nullptr. It may be withdrawn at any moment.
   Entry* find(std::uint64_t id);
   [[nodiscard]] bool is_used(const Entry& entry) const;
   // `host_run` is null for a call in place.
