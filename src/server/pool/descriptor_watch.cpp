@@ -52,8 +52,8 @@ void DescriptorWatch::add(ServiceThread& self, DescriptorWaits& waits,
                           DescriptorWaits::Round& round, const Pending& call) {
   try {
     // Reserves room for the end of every wait.
-    round.reserve(round.answered.size() + round.stubborn.size() + waits.size() + 1);
-    const auto held = [&] { return round.answered.size() + round.stubborn.size() + waits.size(); };
+    round.reserve(round.answered.size() + round.for_pool.size() + waits.size() + 1);
+    const auto held = [&] { return round.answered.size() + round.for_pool.size() + waits.size(); };
     const std::size_t before = held();
     waits.add(call, now(), round);
     if (held() == before) parts_.places.note_dropped();
@@ -85,11 +85,11 @@ void DescriptorWatch::run(ServiceThread& self) {
     } else if (parts_.backend.abandoned()) {
       waits.end(DescriptorWaits::Whose::not_detached, round.answered);
     }
-    if (round.answered.empty() && round.stubborn.empty() && !stopping) {
+    if (round.answered.empty() && round.for_pool.empty() && !stopping) {
       waits.wait(event_.number(), round);
     }
-    for (const Pending& call : round.stubborn) parts_.pool.queue(call);
-    round.stubborn.clear();
+    for (const Pending& call : round.for_pool) parts_.pool.queue(call);
+    round.for_pool.clear();
     answer(self, round);
     // Charges the thread's CPU time to the calls that it answered.
     const Nanoseconds moment = thread_time();

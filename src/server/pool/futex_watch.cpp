@@ -79,10 +79,10 @@ bool FutexWatch::take_arrivals(Waiter& waiter, FutexWaits& waits) {
 void FutexWatch::answer(ServiceThread& self, Waiter& waiter, const FutexWaits::Round& round) {
   {
     const std::lock_guard lock(mutex_);
-    waiter.calls -= round.answered.size() + round.stubborn.size();
-    missing_ = missing_ || !round.stubborn.empty();
+    waiter.calls -= round.answered.size() + round.for_pool.size();
+    missing_ = missing_ || !round.for_pool.empty();
   }
-  for (const Pending& call : round.stubborn) parts_.pool.queue(call);
+  for (const Pending& call : round.for_pool) parts_.pool.queue(call);
   const std::uint64_t done = cycles();
   for (const FutexWaits::Answered& answered : round.answered) {
     parts_.answers.answer_late(self.stats, answered.call.request, answered.value,
@@ -113,7 +113,7 @@ void FutexWatch::run(ServiceThread& self, Waiter& waiter) {
       self.charge(telemetry::Stage::service, spent / round.answered.size(), answered.call.request);
     }
     round.answered.clear();
-    round.stubborn.clear();
+    round.for_pool.clear();
     parts_.admission.leave(self.account);
     self.settle(cycles());
     mark = moment;

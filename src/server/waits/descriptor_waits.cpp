@@ -49,7 +49,7 @@ void DescriptorWaits::enter(int descriptor, Line& line, Round& round) {
   for (auto stand = line.stands().begin(); stand != line.stands().end();) {
     Wait& wait = *(stand++)->wait;
     if (error == EPERM && wait.call.readiness.several) continue;
-    round.stubborn.push_back(wait.call);
+    round.for_pool.push_back(wait.call);
     remove(wait);
   }
 }
@@ -88,7 +88,7 @@ void DescriptorWaits::add(const Pending& call, Instant moment, Round& round) {
   if (!slots_.add(call.request)) return;
   if (services::sleeps_if_too_late(call.request.number) && !timer_.open()) {
     slots_.remove(call.request);
-    round.stubborn.push_back(call);
+    round.for_pool.push_back(call);
     return;
   }
   try {
@@ -119,7 +119,7 @@ void DescriptorWaits::insert(const Pending& call, Instant moment, Round& round) 
   std::optional<services::PollList> list = services::PollList::of(call.request);
   if (!list) {
     slots_.remove(call.request);
-    round.stubborn.push_back(call);
+    round.for_pool.push_back(call);
     return;
   }
   wait.list = std::move(*list);
@@ -231,7 +231,7 @@ void DescriptorWaits::serve(int descriptor, Line& line, std::uint32_t ready, Rou
       answer(wait, found.value, round.answered);
     } else if ((found.readiness.descriptor < 0 && !found.readiness.several) ||
                wait.fruitless == fruitless_max) {
-      round.stubborn.push_back(wait.call);
+      round.for_pool.push_back(wait.call);
       remove(wait);
     } else {
       // Several connects of one socket wait for one connection, and each must have begun.

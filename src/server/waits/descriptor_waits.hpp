@@ -48,13 +48,14 @@ class DescriptorWaits {
   };
   struct Round {
     std::vector<Answered> answered;
-    std::vector<Pending>
-        stubborn;  // Their descriptors are ready, but they would wait: for a thread that may block.
+    // Calls for threads of the pool, which may block: the descriptor is ready, but the call would
+    // wait, or DescriptorWaits cannot wait for it.
+    std::vector<Pending> for_pool;
 
     // Reserves room for `calls` calls, or for twice as many if it must grow.
     void reserve(std::size_t calls) {
       if (answered.capacity() < calls) answered.reserve(2 * calls);
-      if (stubborn.capacity() < calls) stubborn.reserve(2 * calls);
+      if (for_pool.capacity() < calls) for_pool.reserve(2 * calls);
     }
   };
 

@@ -76,7 +76,7 @@ class DescriptorWaitsTest : public testing::Test {
   void add(const Pending& call) {
     DescriptorWaits::Round result;
     waits.add(call, now(), result);
-    EXPECT_TRUE(result.stubborn.empty());
+    EXPECT_TRUE(result.for_pool.empty());
     const Answers ended = told(result.answered);
     at_once.insert(at_once.end(), ended.begin(), ended.end());
   }
@@ -84,7 +84,7 @@ class DescriptorWaitsTest : public testing::Test {
   Answers round() {
     DescriptorWaits::Round result;
     waits.wait(wake, result);
-    EXPECT_TRUE(result.stubborn.empty());
+    EXPECT_TRUE(result.for_pool.empty());
     return told(result.answered);
   }
   // Runs rounds until a call is answered.
@@ -290,7 +290,7 @@ TEST_F(DescriptorWaitsTest, leaves_what_epoll_does_not_take_to_the_pool) {
   call.readiness = {.descriptor = file, .events = POLLIN};
   DescriptorWaits::Round result;
   waits.add(call, now(), result);
-  EXPECT_EQ(result.stubborn.size(), 1u) << "epoll takes no regular files";
+  EXPECT_EQ(result.for_pool.size(), 1u) << "epoll takes no regular files";
   EXPECT_EQ(waits.size(), 0u);
   ::close(file);
 }
@@ -428,8 +428,8 @@ TEST_F(DescriptorWaitsTest, gives_up_on_a_descriptor_that_is_ready_and_never_giv
   add(call);
   DescriptorWaits::Round result;
   int tries = 0;
-  while (result.stubborn.empty() && ++tries < 1000) waits.wait(wake, result);
-  EXPECT_EQ(result.stubborn.size(), 1u);
+  while (result.for_pool.empty() && ++tries < 1000) waits.wait(wake, result);
+  EXPECT_EQ(result.for_pool.size(), 1u);
   EXPECT_TRUE(result.answered.empty());
   EXPECT_EQ(waits.size(), 0u);
 }

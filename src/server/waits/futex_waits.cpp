@@ -79,7 +79,7 @@ void FutexWaits::wait(FutexBell& bell, std::uint32_t seen, Round& round) {
     for (Entry& entry : entries_) entry.queued = true;
     if (woken > 0) wake(static_cast<std::size_t>(woken), round);
   } else if (woken == -ENOSYS || woken == -EPERM) {
-    for (const Entry& entry : entries_) round.stubborn.push_back(entry.call);
+    for (const Entry& entry : entries_) round.for_pool.push_back(entry.call);
     entries_.clear();
   } else if (bell.value() == seen) {
     examine(round);

@@ -53,10 +53,11 @@ class FutexWaits {
     // Reserves all memory. Throws std::bad_alloc.
     Round() {
       answered.reserve(calls_max);
-      stubborn.reserve(calls_max);
+      for_pool.reserve(calls_max);
     }
     std::vector<Answered> answered;
-    std::vector<Pending> stubborn;  // The system has no futex_waitv: for a thread that may block.
+    // For threads of the pool, which may block: the system has no futex_waitv.
+    std::vector<Pending> for_pool;
   };
 
   // Reserves all memory. Throws std::bad_alloc.

@@ -50,7 +50,7 @@ class FutexWaitsTest : public testing::Test {
   Answers wait() {
     FutexWaits::Round round;
     waits.wait(bell, bell.value(), round);
-    EXPECT_TRUE(round.stubborn.empty());
+    EXPECT_TRUE(round.for_pool.empty());
     return told(round);
   }
   static Answers told(const FutexWaits::Round& round) {

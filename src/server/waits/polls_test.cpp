@@ -176,7 +176,7 @@ class Polls : public testing::TestWithParam<Case> {
     }
     const Instant patience = now() + 20s;
     while (answer.would_wait && round.answered.empty() && now() < patience) waits.wait(wake, round);
-    EXPECT_TRUE(round.stubborn.empty());
+    EXPECT_TRUE(round.for_pool.empty());
     EXPECT_EQ(waits.size(), 0u);
     ::close(wake);
     if (!answer.would_wait) return outcome_of(scene, answer.value);
@@ -414,7 +414,7 @@ class PollsTest : public testing::Test {
     const Instant patience = now() + 20s;
     while (round.answered.size() < answers && now() < patience) waits.wait(wake, round);
     EXPECT_EQ(round.answered.size(), answers);
-    EXPECT_TRUE(round.stubborn.empty());
+    EXPECT_TRUE(round.for_pool.empty());
   }
   // The CPU time of calls that all wait for one pipe, and each for a stream of its own.
   Nanoseconds time_of(std::uint32_t calls) {
