@@ -101,9 +101,8 @@ class WaitingLines {
     Wait& wait = one.emplace_back(std::move(waiting));
     wait.self = one.begin();
     wait.places.reserve(watched.size());
-    emptied_.reserve(lines_.size() + watched.size() <= emptied_.capacity()
-                         ? 0
-                         : 2 * (lines_.size() + watched.size()));
+    const std::size_t lines_most = lines_.size() + watched.size();
+    if (emptied_.capacity() < lines_most) emptied_.reserve(2 * lines_most);
     Line::Stands stands;
     for (const Watched& each : watched) stands.push_back({&wait, each.events});
     if (wait.deadline != Instant::max()) wait.due = deadlines_.emplace(wait.deadline, &wait);
