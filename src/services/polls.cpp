@@ -154,13 +154,21 @@ constexpr std::array<Events, set_count> events_of_set = {{
     {POLLPRI, POLLPRI, POLLPRI | POLLNVAL},
 }};
 
-std::size_t words_of(const Request& request) {
-  return (static_cast<std::size_t>(request.arguments[0]) + 63) / 64;
+// Linux takes an int, which try_sets() has found not to be negative.
+std::size_t length_of_sets(const Request& request) {
+  return static_cast<std::uint32_t>(request.arguments[0]);
+}
+
+std::size_t words_of(const Request& request) { return (length_of_sets(request) + 63) / 64; }
+
+// Does the report make the bit of the descriptor ready in the set of these events?
+bool is_ready(const pollfd& each, const Events& events) {
+  return (each.events & events.mark) != 0 && (each.revents & events.ready) != 0;
 }
 
 // Expects at most PollList::descriptors_max descriptors. Returns 0 or an error.
 int copy_sets(const Request& request, Sets& sets) {
-  const auto count = static_cast<std::size_t>(request.arguments[0]);
+  const std::size_t count = length_of_sets(request);
   const std::size_t words = words_of(request);
   for (std::size_t set = 0; set < set_count; ++set) {
     std::fill_n(sets[set].begin(), words, 0);
@@ -188,8 +196,7 @@ std::int64_t ready_sets(const std::vector<pollfd>& list, Sets& sets, std::size_t
   std::int64_t found = 0;
   for (const pollfd& each : list) {
     for (std::size_t set = 0; set < set_count; ++set) {
-      const Events& events = events_of_set[set];
-      if ((each.events & events.mark) == 0 || (each.revents & events.ready) == 0) continue;
+      if (!is_ready(each, events_of_set[set])) continue;
       sets[set][static_cast<std::size_t>(each.fd) / 64] |= std::uint64_t{1} << (each.fd % 64);
       ++found;
     }
@@ -201,11 +208,9 @@ Answer try_sets(const Request& request, const Patience& patience) {
   const auto& word = request.arguments;
   const auto count = static_cast<int>(word[0]);
   if (count < 0) return {.value = -EINVAL};
-  if (static_cast<std::size_t>(count) > PollList::descriptors_max) return by_thread_alone;
+  if (length_of_sets(request) > PollList::descriptors_max) return by_thread_alone;
   Sets ready;
-  Request adjusted = request;
-  adjusted.arguments[0] = static_cast<std::uint64_t>(count);
-  const int error = copy_sets(adjusted, ready);
+  const int error = copy_sets(request, ready);
   if (error == EFAULT) return {.value = -EFAULT};
   if (error != 0) return by_thread_alone;
   timeval at_once{};
@@ -215,7 +220,7 @@ Answer try_sets(const Request& request, const Patience& patience) {
   if (found == 0 && patience.kind != Patience::Kind::none) {
     return wait_of({.several = true}, patience);
   }
-  return {.value = write_sets(adjusted, ready) != 0 ? -EFAULT : found};
+  return {.value = write_sets(request, ready) != 0 ? -EFAULT : found};
 }
 
 // pselect6's last argument leads to the mask.
@@ -308,9 +313,7 @@ bool PollList::take_list() {
 }
 
 bool PollList::take_sets() {
-  const auto count = static_cast<std::uint32_t>(request_.arguments[0]);
-  if (count > descriptors_max) return false;
-  request_.arguments[0] = count;
+  if (length_of_sets(request_) > descriptors_max) return false;
   Sets asked;
   if (copy_sets(request_, asked) != 0) return false;
   for (std::size_t word = 0; word < words_of(request_); ++word) {
@@ -368,12 +371,11 @@ std::optional<std::int64_t> PollList::look(Instant end) {
   if (found == 0) return {};
   if (found > 0 && has_sets(request_)) {
     // A report that no set asks for, as of a connection that ended in the set of the writable ones.
-    const auto is_ready = [](const pollfd& each) {
-      return std::ranges::any_of(events_of_set, [&](const Events& events) {
-        return (each.events & events.mark) != 0 && (each.revents & events.ready) != 0;
-      });
+    const auto in_a_set = [](const pollfd& each) {
+      return std::ranges::any_of(events_of_set,
+                                 [&](const Events& events) { return is_ready(each, events); });
     };
-    if (std::ranges::none_of(list_, is_ready)) return {};
+    if (std::ranges::none_of(list_, in_a_set)) return {};
   }
   return answer(found, end);
 }

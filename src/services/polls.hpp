@@ -36,7 +36,7 @@ class PollList {
 
   PollList() = default;
   // Copies what a call of poll, ppoll, select or pselect6 names. Nothing: the memory cannot be
-  // read. Throws std::bad_alloc.
+  // read, or these are more than descriptors_max. Throws std::bad_alloc.
   static std::optional<PollList> of(const Request& request);
 
   // Each descriptor once, in ascending order. K2K's own and negative numbers are left out: no event
@@ -55,8 +55,9 @@ class PollList {
   explicit PollList(const Request& request) : request_(request) {}
   bool take_list();
   bool take_sets();
-  // Returns the number of ready descriptors, of select of ready bits; or a negative errno.
+  // Fills in the reports. Returns the number of descriptors with one, or a negative errno.
   std::int64_t poll();
+  // Writes the results, and returns the answer of a call of which poll() has found so many.
   std::int64_t answer(std::int64_t found, Instant end) const;
 
   Request request_;

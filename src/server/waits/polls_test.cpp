@@ -312,6 +312,12 @@ std::vector<Case> list_cases() {
        },
        {},
        false},
+      {"a_list_of_a_number_with_high_bits",  // Linux takes an unsigned int.
+       [](Scene& s) {
+         fill_list(s);
+         return s.make(__NR_poll, s.list.data(), (std::uint64_t{1} << 32) | s.list.size(), -1);
+       },
+       [](Scene& s) { send(s.pipes[2][1]); }},
       {"too_long_a_list",
        [](Scene& s) { return s.make(__NR_poll, 0, 1'000'000'000, 1'000); },
        {},
@@ -362,6 +368,13 @@ std::vector<Case> set_cases() {
          fill_sets(s);
          FD_SET(60, &s.sets[0]);  // No such descriptor, and not asked for.
          return s.make(__NR_select, 60, &s.sets[0], &s.sets[1], &s.sets[2], 0);
+       },
+       [](Scene& s) { send(s.pipes[0][1]); }},
+      {"sets_of_a_number_with_high_bits",  // Linux takes an int.
+       [](Scene& s) {
+         fill_sets(s);
+         return s.make(__NR_select, (std::uint64_t{1} << 32) | 64, &s.sets[0], &s.sets[1],
+                       &s.sets[2], 0);
        },
        [](Scene& s) { send(s.pipes[0][1]); }},
       {"a_closed_number_in_sets",
