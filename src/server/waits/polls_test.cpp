@@ -186,7 +186,7 @@ class Polls : public testing::TestWithParam<Case> {
 };
 
 void send(int descriptor) { EXPECT_EQ(::write(descriptor, "x", 1), 1); }
-// As the program may do: the other descriptors are looked at when one of them wakes the call.
+// The reading ends of all pipes.
 void fill_list(Scene& scene, short events = POLLIN) {
   for (const auto& pipe : scene.pipes) scene.list.push_back({pipe[0], events, 0});
 }
@@ -429,7 +429,7 @@ class PollsTest : public testing::Test {
     EXPECT_EQ(round.answered.size(), answers);
     EXPECT_TRUE(round.for_pool.empty());
   }
-  // The CPU time of calls that all wait for one pipe, and each for a stream of its own.
+  // The CPU time of calls that all wait for the same two pipes, of which one becomes ready.
   Nanoseconds time_of(std::uint32_t calls) {
     Scene scene;
     std::vector<std::array<pollfd, 2>> lists;
@@ -497,7 +497,7 @@ TEST_F(PollsTest, notice_within_a_second_that_a_descriptor_was_closed) {
   EXPECT_EQ(round.answered[1].value, 1);
 }
 
-// Without another file a number that is closed and opened again is looked at by its number.
+// Linux' own call is woken by the file alone that had the number when the call began.
 TEST_F(PollsTest, wait_for_the_file_that_got_the_number) {
   Scene scene;
   fill_list(scene);
