@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/descriptor.hpp"
 #include "tests/conformance/waits_fixture.hpp"
 
 namespace k2k::conformance::polls_test {
