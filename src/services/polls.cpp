@@ -1,5 +1,6 @@
 #include "services/polls.hpp"
 
+#include <fcntl.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -159,32 +160,58 @@ std::size_t length_of_sets(const Request& request) {
   return static_cast<std::uint32_t>(request.arguments[0]);
 }
 
-std::size_t words_of(const Request& request) { return (length_of_sets(request) + 63) / 64; }
+std::size_t words_of(std::size_t bits) { return (bits + 63) / 64; }
+
+// Linux looks at no bit behind the process's table of descriptors. A closed descriptor within the
+// table is an error.
+bool is_behind_table(std::size_t descriptor) {
+  if (::fcntl(static_cast<int>(descriptor), F_GETFD) >= 0) return false;
+  Set alone{};
+  alone[descriptor / 64] = std::uint64_t{1} << (descriptor % 64);
+  timeval at_once{};
+  return raw(SYS_select, descriptor + 1, &alone, nullptr, nullptr, &at_once) == 0;
+}
+
+// The bits of each set that Linux looks at: the table has whole words of them, at least one.
+// Expects at most PollList::descriptors_max.
+std::size_t bits_of_sets(const Request& request) {
+  const std::size_t bits = length_of_sets(request);
+  if (bits <= 64 || !is_behind_table(bits - 1)) return bits;
+  std::size_t first_behind = (bits - 1) / 64;  // A word, of which the first bit is behind, too.
+  for (std::size_t within = 1; within < first_behind;) {
+    const std::size_t middle = (within + first_behind) / 2;
+    if (is_behind_table(64 * middle)) {
+      first_behind = middle;
+    } else {
+      within = middle + 1;
+    }
+  }
+  return 64 * first_behind;
+}
 
 // Does the report make the bit of the descriptor ready in the set of these events?
 bool is_ready(const pollfd& each, const Events& events) {
   return (each.events & events.mark) != 0 && (each.revents & events.ready) != 0;
 }
 
-// Expects at most PollList::descriptors_max descriptors. Returns 0 or an error.
-int copy_sets(const Request& request, Sets& sets) {
-  const std::size_t count = length_of_sets(request);
-  const std::size_t words = words_of(request);
+// Returns 0 or an error.
+int copy_sets(const Request& request, std::size_t bits, Sets& sets) {
+  const std::size_t words = words_of(bits);
   for (std::size_t set = 0; set < set_count; ++set) {
     std::fill_n(sets[set].begin(), words, 0);
     const std::uint64_t address = request.arguments[set + 1];
     const int error = address == 0 ? 0 : copy_in(address, sets[set].data(), words * 8);
     if (error != 0) return error;
     // Bits behind the last descriptor are not looked at.
-    if (count % 64 != 0) sets[set][words - 1] &= ~std::uint64_t{0} >> (64 - count % 64);
+    if (bits % 64 != 0) sets[set][words - 1] &= ~std::uint64_t{0} >> (64 - bits % 64);
   }
   return 0;
 }
 
-int write_sets(const Request& request, const Sets& sets) {
+int write_sets(const Request& request, std::size_t bits, const Sets& sets) {
   for (std::size_t set = 0; set < set_count; ++set) {
     const std::uint64_t address = request.arguments[set + 1];
-    const int error = address == 0 ? 0 : copy_out(address, sets[set].data(), words_of(request) * 8);
+    const int error = address == 0 ? 0 : copy_out(address, sets[set].data(), words_of(bits) * 8);
     if (error != 0) return error;
   }
   return 0;
@@ -206,21 +233,21 @@ std::int64_t ready_sets(const std::vector<pollfd>& list, Sets& sets, std::size_t
 
 Answer try_sets(const Request& request, const Patience& patience) {
   const auto& word = request.arguments;
-  const auto count = static_cast<int>(word[0]);
-  if (count < 0) return {.value = -EINVAL};
+  if (static_cast<int>(word[0]) < 0) return {.value = -EINVAL};
   if (length_of_sets(request) > PollList::descriptors_max) return by_thread_alone;
+  const std::size_t bits = bits_of_sets(request);
   Sets ready;
-  const int error = copy_sets(request, ready);
+  const int error = copy_sets(request, bits, ready);
   if (error == EFAULT) return {.value = -EFAULT};
   if (error != 0) return by_thread_alone;
   timeval at_once{};
   const auto place = [&](std::size_t set) { return word[set + 1] == 0 ? nullptr : &ready[set]; };
-  const std::int64_t found = raw(SYS_select, count, place(0), place(1), place(2), &at_once);
+  const std::int64_t found = raw(SYS_select, bits, place(0), place(1), place(2), &at_once);
   if (found < 0) return {.value = found};
   if (found == 0 && patience.kind != Patience::Kind::none) {
     return wait_of({.several = true}, patience);
   }
-  return {.value = write_sets(request, ready) != 0 ? -EFAULT : found};
+  return {.value = write_sets(request, bits, ready) != 0 ? -EFAULT : found};
 }
 
 // pselect6's last argument leads to the mask.
@@ -314,9 +341,10 @@ bool PollList::take_list() {
 
 bool PollList::take_sets() {
   if (length_of_sets(request_) > descriptors_max) return false;
+  set_bits_ = bits_of_sets(request_);
   Sets asked;
-  if (copy_sets(request_, asked) != 0) return false;
-  for (std::size_t word = 0; word < words_of(request_); ++word) {
+  if (copy_sets(request_, set_bits_, asked) != 0) return false;
+  for (std::size_t word = 0; word < words_of(set_bits_); ++word) {
     for (std::uint64_t bits = asked[0][word] | asked[1][word] | asked[2][word]; bits != 0;
          bits &= bits - 1) {
       const int bit = std::countr_zero(bits);
@@ -357,8 +385,8 @@ std::int64_t PollList::answer(std::int64_t found, Instant end) const {
   int error = 0;
   if (found >= 0 && has_sets(request_)) {
     Sets ready;
-    found = ready_sets(list_, ready, words_of(request_));
-    error = write_sets(request_, ready);
+    found = ready_sets(list_, ready, words_of(set_bits_));
+    error = write_sets(request_, set_bits_, ready);
   } else if (found >= 0) {
     error = write_reports(request_.arguments[0], list_);
   }

@@ -61,6 +61,7 @@ class PollList {
   std::int64_t answer(std::int64_t found, Instant end) const;
 
   Request request_;
+  std::size_t set_bits_ = 0;  // Of each set, the descriptors that Linux looks at.
   std::vector<pollfd> list_;
 };
 

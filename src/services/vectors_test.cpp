@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -253,6 +254,40 @@ TEST_F(VectorsTest, a_select_that_need_not_wait_is_answered) {
   const timespec at_once_{};
   Sets other(stream[0]);
   EXPECT_EQ(at_once(make(__NR_pselect6, stream[0] + 1, &other.readable, 0, 0, &at_once_, 0)), 0);
+}
+
+TEST_F(VectorsTest, a_select_looks_at_no_bit_behind_the_table_of_descriptors) {
+  // Linux doubles the table where a number is behind it.
+  const int last = ::fcntl(pipe[0], F_DUPFD, 700);
+  ASSERT_EQ(last, 700);
+  for (const std::size_t bits : {std::size_t{5'000}, PollList::descriptors_max}) {
+    constexpr std::size_t words = PollList::descriptors_max / 64;
+    std::array<std::uint64_t, words> asked{};
+    asked[static_cast<std::size_t>(last) / 64] |= std::uint64_t{1} << (last % 64);
+    for (const std::size_t behind : {4'100u, 4'999u}) {
+      asked[behind / 64] |= std::uint64_t{1} << (behind % 64);
+    }
+    auto by_linux = asked;
+    timeval none{};
+    const int said = ::select(static_cast<int>(bits), reinterpret_cast<fd_set*>(by_linux.data()),
+                              nullptr, nullptr, &none);
+    if (said < 0) GTEST_SKIP() << "this process had more than 4,096 descriptors";
+    const Request request = make(__NR_select, bits, asked.data(), 0, 0, 0);
+    EXPECT_TRUE(wait_of(request).several);
+    auto list = PollList::of(request);
+    ASSERT_TRUE(list.has_value());
+    ASSERT_EQ(list->watched().size(), 1u);
+    EXPECT_EQ(list->watched()[0].descriptor, last);
+    EXPECT_EQ(list->look({}), std::nullopt);
+    const auto before = asked;
+    EXPECT_EQ(list->look_at_last({}), 0);
+    EXPECT_EQ(asked, by_linux) << "bits behind the table stay";
+    asked = before;
+    timeval at_once_{};
+    EXPECT_EQ(at_once(make(__NR_select, bits, asked.data(), 0, 0, &at_once_)), 0);
+    EXPECT_EQ(asked, by_linux);
+  }
+  ::close(last);
 }
 
 TEST_F(VectorsTest, wrong_sets_are_refused_as_linux_refuses_them) {
