@@ -14,6 +14,7 @@
 #include "calls/host_call.hpp"
 #include "calls/table.hpp"
 #include "services/functions/printer.hpp"
+#include "services/opens/served_file.hpp"
 
 namespace k2k::services {
 
@@ -146,6 +147,7 @@ void CallRules::refused(const Request& request, std::int64_t value) {
 }
 
 std::int64_t CallRules::perform(const Request& request) {
+  refresh_served(request.number, request.arguments);
   std::string path;
   const std::int64_t value = files_.perform(request, path);
   if (value == -EACCES) audit_.refused(request, value, fmt::format("'{}'", path));

@@ -26,6 +26,7 @@
 #include "base/clock.hpp"
 #include "calls/rows.hpp"
 #include "calls/table.hpp"
+#include "services/opens/served_file.hpp"
 
 namespace k2k::services {
 namespace {
@@ -309,6 +310,15 @@ TEST_F(CallRulesTest, a_folder_that_moves_out_of_the_root_leads_no_path_out) {
   for (const std::int64_t error : refusals) {
     EXPECT_TRUE(error == -EACCES || error == -ENOENT) << error;
   }
+}
+
+TEST_F(CallRulesTest, a_served_file_below_a_root_is_renewed_by_an_open) {
+  make();
+  int renewed = 0;
+  const auto file = ServedFile::create(at("root/file"), [&] { ++renewed; });
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(opens(at("root/file")), 0);
+  EXPECT_EQ(renewed, 1);
 }
 
 TEST_F(CallRulesTest, a_flood_of_refusals_fills_no_disk_and_a_path_forges_no_line) {
