@@ -31,10 +31,13 @@ Error cannot(const std::string& path, int code) {
 
 bool lock(const Descriptor& file) { return ::flock(file.number(), LOCK_EX | LOCK_NB) == 0; }
 
-// A file whose lock is free: its process ended. Linux frees a lock with its last descriptor.
+// A file whose lock is free: its process ended. Linux frees a lock with its last descriptor. The
+// open of a FIFO would wait without O_NONBLOCK.
 void remove_if_left(int folder, const char* name) {
-  const Descriptor file(::openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  if (file.open() && lock(file)) ::unlinkat(folder, name, 0);
+  const Descriptor file(::openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat facts{};
+  if (!file.open() || ::fstat(file.number(), &facts) != 0 || !S_ISREG(facts.st_mode)) return;
+  if (lock(file)) ::unlinkat(folder, name, 0);
 }
 
 void remove_left_files(const control::Folder& folder) {

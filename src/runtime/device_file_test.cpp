@@ -158,6 +158,13 @@ TEST_F(DeviceFileOfARuntime, removes_what_an_ended_process_left_and_nothing_else
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/notes"));
 }
 
+TEST_F(DeviceFileOfARuntime, a_fifo_with_its_kind_of_name_is_left_alone) {
+  const std::string fifo = folder_ + "/1.device";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  ASSERT_TRUE(with_device_file());
+  EXPECT_TRUE(std::filesystem::exists(fifo));
+}
+
 TEST_F(DeviceFileOfARuntime, a_child_of_fork_does_not_keep_it) {
   auto runtime = with_device_file();
   ASSERT_TRUE(runtime) << runtime.error().message;
