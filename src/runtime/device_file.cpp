@@ -80,6 +80,8 @@ Status DeviceFile::open_free_name() {
     // Whatever the process's mask of modes.
     if (::fchmod(file.number(), only_reads) != 0) return cannot(path, errno);
     file_ = std::move(file);
+    device_ = facts.st_dev;
+    inode_ = facts.st_ino;
     control::close_in_child(file_.number());  // A child would hold the lock.
     return {};
   }
@@ -91,12 +93,24 @@ Status DeviceFile::open_free_name() {
 
 DeviceFile::~DeviceFile() {
   served_.reset();  // First: a service thread may be in refresh().
-  if (file_.open()) control::keep_in_child(file_.number());
+  if (has_file()) control::keep_in_child(file_.number());
   if (!name_.empty()) ::unlinkat(folder_.descriptor.number(), name_.c_str(), 0);
+}
+
+bool DeviceFile::has_file() {
+  if (!file_.open()) return false;
+  struct stat facts{};
+  if (::fstat(file_.number(), &facts) == 0 && facts.st_dev == device_ && facts.st_ino == inode_) {
+    return true;
+  }
+  control::keep_in_child(file_.number());
+  file_.forget();
+  return false;
 }
 
 Status DeviceFile::write_once() {
   const std::lock_guard guard(writing_);
+  if (!has_file()) return cannot(path_, EBADF);
   const std::string text = to_device_text(stats_(), ++sequence_);
   const ssize_t written = ::pwrite(file_.number(), text.data(), text.size(), 0);
   if (written == static_cast<ssize_t>(text.size())) return {};

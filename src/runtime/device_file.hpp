@@ -9,6 +9,8 @@
 //
 // Threading: refresh() from any thread, service threads included; the rest by one thread.
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -42,6 +44,8 @@ class DeviceFile {
   DeviceFile(control::Folder folder, std::function<server::Stats()> stats)
       : folder_(std::move(folder)), stats_(std::move(stats)) {}
   Status open_free_name();
+  // False if the program has closed the descriptor: another file may have its number.
+  bool has_file();
   Status write_once();
 
   const control::Folder folder_;
@@ -49,6 +53,8 @@ class DeviceFile {
   std::string name_;
   std::string path_;
   Descriptor file_;  // With a lock (flock(2)): the file belongs to a living process.
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
   std::mutex writing_;
   std::uint64_t sequence_ = 0;
   std::unique_ptr<services::ServedFile> served_;

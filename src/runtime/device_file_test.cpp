@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/own_descriptors.hpp"
 #include "control/folder_fixture.hpp"
 #include "device/k2k.hpp"
 #include "k2k/runtime.hpp"
@@ -163,6 +164,33 @@ TEST_F(DeviceFileOfARuntime, a_fifo_with_its_kind_of_name_is_left_alone) {
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   ASSERT_TRUE(with_device_file());
   EXPECT_TRUE(std::filesystem::exists(fifo));
+}
+
+TEST_F(DeviceFileOfARuntime, writes_into_no_other_file_that_gets_its_number) {
+  const std::string other = folder_ + "/other";
+  {
+    auto runtime = with_device_file();
+    ASSERT_TRUE(runtime) << runtime.error().message;
+    struct stat ours{};
+    ASSERT_EQ(::stat(runtime->stats().control.device_file.c_str(), &ours), 0);
+    int number = -1;  // Of K2K's descriptor.
+    for (int at = next_own(0); at < own_numbers_max && number < 0; at = next_own(at + 1)) {
+      struct stat facts{};
+      if (::fstat(at, &facts) == 0 && facts.st_ino == ours.st_ino) number = at;
+    }
+    ASSERT_GE(number, 0);
+    std::ofstream(other) << "the program's";
+    const int file = ::open(other.c_str(), O_RDWR | O_CLOEXEC);
+    ASSERT_GE(file, 0);
+    ASSERT_EQ(::dup2(file, number), number);
+    ::close(file);
+    EXPECT_TRUE(runtime->drain());
+    EXPECT_EQ(text_of(other), "the program's");
+    runtime = Error{ECANCELED, "its end"};
+    EXPECT_NE(::fcntl(number, F_GETFD), -1) << "it is not K2K's to close";
+    ::close(number);
+  }
+  EXPECT_EQ(text_of(other), "the program's");
 }
 
 TEST_F(DeviceFileOfARuntime, a_child_of_fork_does_not_keep_it) {
