@@ -95,6 +95,11 @@ struct Block {
   };
   Progress pass(std::uint64_t now_ns);
   [[nodiscard]] bool done() const { return live == 0; }
+  // Addresses of its shared memory.
+  [[nodiscard]] Range shared_range() const {
+    const auto begin = reinterpret_cast<std::uint64_t>(shared_base);
+    return {begin, begin + grid->shared_bytes};
+  }
 
   std::shared_ptr<Grid> grid;
   std::uint64_t index = 0;  // Within the grid.

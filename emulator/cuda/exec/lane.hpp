@@ -159,6 +159,10 @@ struct Lane {
   std::vector<AsyncCopy> copies;  // In their order.
   std::uint64_t copy_group = 0;   // Of the next copy.
 
+  // Addresses of its local memory.
+  [[nodiscard]] Range local_range() const {
+    return {reinterpret_cast<std::uint64_t>(local), reinterpret_cast<std::uint64_t>(local_end)};
+  }
   // Ends the launch. The sentence goes into the report.
   void fail(Fault fault, const std::string& sentence);
   // Enters a function; the caller has filled `parameter_memory` (on the lane's own stack).

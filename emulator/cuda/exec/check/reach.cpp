@@ -10,17 +10,14 @@ Reached reached(Lane& lane, const Op& op) {
   const std::uint64_t bytes = std::uint64_t{access.bytes} * access.elements;
   std::uint64_t address = bits_of(lane, op.a) + op.immediate;
   if (address % bytes != 0) return {};
-  const auto shared = reinterpret_cast<std::uint64_t>(lane.block->shared_base);
-  const Range of_block{shared, shared + lane.block->grid->shared_bytes};
+  const Range of_block = lane.block->shared_range();
   if (access.space == ptx::Space::shared) {
-    address = shared + static_cast<std::uint32_t>(address);
+    address = of_block.begin + static_cast<std::uint32_t>(address);
     return of_block.holds(address, bytes) ? Reached{Reached::Memory::shared, address} : Reached{};
   }
   if (access.space != ptx::Space::global && access.space != ptx::Space::generic) return {};
   if (lane.near.holds(address, bytes)) return {Reached::Memory::global, address};
-  const Range local{reinterpret_cast<std::uint64_t>(lane.local),
-                    reinterpret_cast<std::uint64_t>(lane.local_end)};
-  if (local.holds(address, bytes)) return {};
+  if (lane.local_range().holds(address, bytes)) return {};
   if (of_block.holds(address, bytes)) return {Reached::Memory::shared, address};
   const Range found = lane.block->grid->memory->find(address);
   if (!found.holds(address, bytes)) return {};

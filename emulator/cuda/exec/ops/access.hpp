@@ -37,14 +37,19 @@ inline std::byte* reach(Lane& lane, ptx::Space space, std::uint64_t address, std
     return lane.local + address;
   }
   if (lane.near.holds(address, bytes)) return reinterpret_cast<std::byte*>(address);
-  const Range local{reinterpret_cast<std::uint64_t>(lane.local),
-                    reinterpret_cast<std::uint64_t>(lane.local_end)};
-  if (local.holds(address, bytes)) return reinterpret_cast<std::byte*>(address);
-  const auto shared = reinterpret_cast<std::uint64_t>(lane.block->shared_base);
-  if (Range{shared, shared + lane.block->grid->shared_bytes}.holds(address, bytes)) {
+  if (lane.local_range().holds(address, bytes) ||
+      lane.block->shared_range().holds(address, bytes)) {
     return reinterpret_cast<std::byte*>(address);
   }
   return outside_near(lane, address, bytes);
+}
+
+// Of ld, st, atom, red, mbarrier and ldmatrix: `flags` begins with 4 bits of the Space, and where
+// an order matters 2 bits of the Order; `a` and `immediate` are the address.
+inline ptx::Space space_in(const Op& op) { return static_cast<ptx::Space>(op.flags & 15); }
+inline Order order_in(const Op& op) { return static_cast<Order>(op.flags >> 4 & 3); }
+inline std::byte* reach(Lane& lane, const Op& op, std::uint64_t bytes) {
+  return reach(lane, space_in(op), bits_of(lane, op.a) + op.immediate, bytes, bytes);
 }
 
 template <class Word>

@@ -104,11 +104,9 @@ struct Counts {
 
 // The lanes of a block run on one thread, so its mbarriers need no atomic operations.
 std::uint64_t* mbarrier_at(Lane& lane, const Op& op) {
-  std::byte* const at =
-      reach(lane, static_cast<Space>(op.flags & 15), bits_of(lane, op.a) + op.immediate, 8, 8);
+  std::byte* const at = reach(lane, op, 8);
   if (at == nullptr) return nullptr;
-  const Block& block = *lane.block;
-  if (at < block.shared_base || at >= block.shared_base + block.grid->shared_bytes) {
+  if (!lane.block->shared_range().holds(reinterpret_cast<std::uint64_t>(at), 1)) {
     lane.fail(Fault::illegal_address, "an mbarrier that does not lie in shared memory");
     return nullptr;
   }

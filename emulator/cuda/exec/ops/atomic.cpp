@@ -70,14 +70,10 @@ struct AtomDecrement {
   }
 };
 
-// flags as of ld and st. immediate: the offset.
 template <class T>
 Word<T>* target(Lane& lane, const Op& op) {
-  const std::uint64_t address = bits_of(lane, op.a) + op.immediate;
-  return reinterpret_cast<Word<T>*>(
-      reach(lane, static_cast<Space>(op.flags & 15), address, sizeof(T), sizeof(T)));
+  return reinterpret_cast<Word<T>*>(reach(lane, op, sizeof(T)));
 }
-Order order_of(const Op& op) { return static_cast<Order>(op.flags >> 4 & 3); }
 
 template <class T, class F>
 void modify(Lane& lane, const Op& op) {
@@ -87,7 +83,7 @@ void modify(Lane& lane, const Op& op) {
   Word<T> seen = __atomic_load_n(word, __ATOMIC_RELAXED);
   while (!exchange_if<T>(word, seen,
                          std::bit_cast<Word<T>>(F::template of<T>(std::bit_cast<T>(seen), operand)),
-                         order_of(op))) {
+                         order_in(op))) {
   }
   put<T>(lane, op.to, std::bit_cast<T>(seen));
 }
@@ -96,10 +92,10 @@ void compare_and_swap(Lane& lane, const Op& op) {
   Word<T>* const word = target<T>(lane, op);
   if (word == nullptr) return;
   Word<T> seen = get<T>(lane, op.b);
-  exchange_if<T>(word, seen, get<T>(lane, op.c), order_of(op));
+  exchange_if<T>(word, seen, get<T>(lane, op.c), order_in(op));
   put<T>(lane, op.to, seen);
 }
-// atom.add.noftz.f16, f16x2, bf16, bf16x2. immediate holds the offset; flags bit 8: bf16.
+// atom.add.noftz.f16, f16x2, bf16, bf16x2. flags bit 8: bf16.
 template <class T>
 void add_halves(Lane& lane, const Op& op) {
   Word<T>* const word = target<T>(lane, op);
@@ -120,7 +116,7 @@ void add_halves(Lane& lane, const Op& op) {
           brain ? brain_of(both, Rounding::nearest) : half_of(both, Rounding::nearest);
       sum = static_cast<Word<T>>(sum | static_cast<Word<T>>(Word<T>{bits} << shift));
     }
-  } while (!exchange_if<T>(word, seen, sum, order_of(op)));
+  } while (!exchange_if<T>(word, seen, sum, order_in(op)));
   put<T>(lane, op.to, seen);
 }
 

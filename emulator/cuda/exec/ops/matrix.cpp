@@ -80,7 +80,9 @@ void multiply(Block& block, std::uint32_t first, std::uint32_t mask) {
   }
 }
 
-// flags: transposed or not. Of each matrix, lane 8 * m + r has the address of row r.
+// Besides the space in flags. Of each matrix, lane 8 * m + r has the address of row r.
+constexpr std::uint32_t transposed = 16;
+
 void load_matrices(Block& block, std::uint32_t first, std::uint32_t mask) {
   if (!is_whole(block, first, mask)) return;
   constexpr std::size_t row_bytes = 16;
@@ -89,9 +91,7 @@ void load_matrices(Block& block, std::uint32_t first, std::uint32_t mask) {
   for (std::size_t at = 0; at < 8 * count; ++at) {
     Lane& lane = block.lanes[first + at];
     const Op& op = *lane.waits_at;
-    const auto space = static_cast<Space>(op.immediate);
-    const std::byte* const from =
-        reach(lane, space, bits_of(lane, op.a) + op.b.value, row_bytes, row_bytes);
+    const std::byte* const from = reach(lane, op, row_bytes);
     if (from == nullptr) return;
     if (block.watch != nullptr) {
       block.watch->touches(lane, op, reinterpret_cast<std::uint64_t>(from), row_bytes, false);
@@ -103,10 +103,11 @@ void load_matrices(Block& block, std::uint32_t first, std::uint32_t mask) {
     const Op& op = *lane.waits_at;
     const std::size_t row = at / 4;
     const std::size_t pair = at % 4 * 2;
+    const bool turned = (op.flags & transposed) != 0;
     for (std::size_t index = 0; index < count; ++index) {
       const auto& matrix = matrices[index];
-      const std::uint32_t low = op.flags != 0 ? matrix[pair][row] : matrix[row][pair];
-      const std::uint32_t high = op.flags != 0 ? matrix[pair + 1][row] : matrix[row][pair + 1];
+      const std::uint32_t low = turned ? matrix[pair][row] : matrix[row][pair];
+      const std::uint32_t high = turned ? matrix[pair + 1][row] : matrix[row][pair + 1];
       lane.regs[op.tos[index]] = low | high << 16;
     }
   }
@@ -157,14 +158,14 @@ bool decode_multiply(Decoding& with) {
 bool decode_load(Decoding& with) {
   const bool whole = with.take("sync") && with.take("aligned") && with.take("m8n8");
   const std::size_t count = with.take_one({"x1", "x2", "x4"});
-  with.op.flags = with.take("trans") ? 1 : 0;
+  const bool turned = with.take("trans");
   const Space space =
       with.take("shared") || with.take("shared::cta") ? Space::shared : Space::generic;
   with.need_count(2, 2);
   if (!whole || count > 2 || with.take_type() != Type::b16) return false;
   add_results(with, with.operand(0), std::size_t{1} << count);
-  with.op.a = with.address(1, space, with.op.b.value);
-  with.op.immediate = static_cast<std::uint64_t>(space);
+  with.op.flags = static_cast<std::uint32_t>(space) | (turned ? transposed : 0);
+  with.op.a = with.address(1, space, with.op.immediate);
   with.op.d.value = all_lanes;
   meets(with, &load_matrices);
   return true;

@@ -25,27 +25,19 @@ std::string hexadecimal(std::uint64_t value) {
   return text.data();
 }
 
-// flags of ld and st: bits 0 to 3 Space, 4 to 5 Order. immediate: the offset.
-Space space_in(const Op& op) { return static_cast<Space>(op.flags & 15); }
-Order order_in(const Op& op) { return static_cast<Order>(op.flags >> 4 & 3); }
-
 template <class T>
 void load(Lane& lane, const Op& op) {
-  const std::uint64_t address = bits_of(lane, op.a) + op.immediate;
-  const std::byte* const from = reach(lane, space_in(op), address, sizeof(T), sizeof(T));
+  const std::byte* const from = reach(lane, op, sizeof(T));
   if (from != nullptr) put<T>(lane, op.to, load_word<T>(from, order_in(op)));
 }
 template <class T>
 void store(Lane& lane, const Op& op) {
-  const std::uint64_t address = bits_of(lane, op.a) + op.immediate;
-  std::byte* const to = reach(lane, space_in(op), address, sizeof(T), sizeof(T));
+  std::byte* const to = reach(lane, op, sizeof(T));
   if (to != nullptr) store_word<T>(to, get<T>(lane, op.b), order_in(op));
 }
 template <class T>
 void load_vector(Lane& lane, const Op& op) {
-  const std::uint64_t address = bits_of(lane, op.a) + op.immediate;
-  const std::uint64_t bytes = sizeof(T) * op.tos.size();
-  const std::byte* const from = reach(lane, space_in(op), address, bytes, bytes);
+  const std::byte* const from = reach(lane, op, sizeof(T) * op.tos.size());
   if (from == nullptr) return;
   std::array<T, 8> values{};
   for (std::size_t at = 0; at < op.tos.size(); ++at) {
@@ -55,9 +47,7 @@ void load_vector(Lane& lane, const Op& op) {
 }
 template <class T>
 void store_vector(Lane& lane, const Op& op) {
-  const std::uint64_t address = bits_of(lane, op.a) + op.immediate;
-  const std::uint64_t bytes = sizeof(T) * op.more.size();
-  std::byte* const to = reach(lane, space_in(op), address, bytes, bytes);
+  std::byte* const to = reach(lane, op, sizeof(T) * op.more.size());
   if (to == nullptr) return;
   for (std::size_t at = 0; at < op.more.size(); ++at) {
     store_word<T>(to + at * sizeof(T), get<T>(lane, op.more[at]), order_in(op));
@@ -96,11 +86,8 @@ std::uint64_t window_of(const Lane& lane, Space space) {
   return 0;
 }
 bool lies_in(const Lane& lane, Space space, std::uint64_t address) {
-  const std::uint64_t base = window_of(lane, space);
-  const std::uint64_t bytes = space == Space::shared
-                                  ? lane.block->grid->shared_bytes
-                                  : static_cast<std::uint64_t>(lane.local_end - lane.local);
-  return address >= base && address - base < bytes;
+  const Range window = space == Space::shared ? lane.block->shared_range() : lane.local_range();
+  return window.holds(address, 1);
 }
 void to_generic(Lane& lane, const Op& op) {
   const auto space = static_cast<Space>(op.flags);

@@ -10,11 +10,6 @@ namespace {
 
 constexpr std::uint64_t wide_bytes = 16;
 
-std::byte* reach_wide(Lane& lane, const Op& op) {
-  return reach(lane, static_cast<ptx::Space>(op.flags & 15), bits_of(lane, op.a) + op.immediate,
-               wide_bytes, wide_bytes);
-}
-
 void put_wide(Lane& lane, std::uint32_t to, Wide128 value) {
   lane.regs[to] = value.low;
   lane.regs[to + 1] = value.high;
@@ -50,17 +45,17 @@ bool exchange_16(std::byte* at, Wide128& expected, Wide128 desired) {
 }
 
 void load_wide(Lane& lane, const Op& op) {
-  const std::byte* const from = reach_wide(lane, op);
+  const std::byte* const from = reach(lane, op, wide_bytes);
   if (from != nullptr) put_wide(lane, op.to, load_16(from));
 }
 
 void store_wide(Lane& lane, const Op& op) {
-  std::byte* const to = reach_wide(lane, op);
+  std::byte* const to = reach(lane, op, wide_bytes);
   if (to != nullptr) store_16(to, wide_bits(lane, op.b, wide_bytes));
 }
 
 void swap_wide_if(Lane& lane, const Op& op) {
-  std::byte* const at = reach_wide(lane, op);
+  std::byte* const at = reach(lane, op, wide_bytes);
   if (at == nullptr) return;
   Wide128 seen = wide_bits(lane, op.b, wide_bytes);
   exchange_16(at, seen, wide_bits(lane, op.c, wide_bytes));
@@ -68,7 +63,7 @@ void swap_wide_if(Lane& lane, const Op& op) {
 }
 
 void exchange_wide(Lane& lane, const Op& op) {
-  std::byte* const at = reach_wide(lane, op);
+  std::byte* const at = reach(lane, op, wide_bytes);
   if (at == nullptr) return;
   const Wide128 desired = wide_bits(lane, op.b, wide_bytes);
   Wide128 seen = load_16(at);
