@@ -1,8 +1,5 @@
 #include "emulator/cuda/exec/check/reach.hpp"
 
-#include <array>
-#include <cstdio>
-
 namespace k2k::emulator::exec::check {
 
 Reached reached(Lane& lane, const Op& op) {
@@ -23,12 +20,6 @@ Reached reached(Lane& lane, const Op& op) {
   if (!found.holds(address, bytes)) return {};
   lane.near = found;
   return {Reached::Memory::global, address};
-}
-
-std::string hexadecimal(std::uint64_t value) {
-  std::array<char, 24> text{};
-  std::snprintf(text.data(), text.size(), "0x%llx", static_cast<unsigned long long>(value));
-  return text.data();
 }
 
 }  // namespace k2k::emulator::exec::check

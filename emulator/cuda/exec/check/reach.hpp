@@ -5,7 +5,6 @@
 // Threading: a lane's thread.
 
 #include <cstdint>
-#include <string>
 
 #include "emulator/cuda/exec/block.hpp"
 
@@ -19,6 +18,5 @@ struct Reached {
 };
 
 Reached reached(Lane& lane, const Op& op);
-std::string hexadecimal(std::uint64_t value);
 
 }  // namespace k2k::emulator::exec::check

@@ -6,6 +6,7 @@
 
 #include "emulator/cuda/exec/check/places.hpp"
 #include "emulator/cuda/exec/check/reach.hpp"
+#include "emulator/cuda/exec/ops/access.hpp"
 
 namespace k2k::emulator::exec::check {
 

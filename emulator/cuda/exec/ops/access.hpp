@@ -17,6 +17,8 @@ enum class Order : std::uint32_t { relaxed, acquire, release, acq_rel };
 
 std::byte* outside_near(Lane& lane, std::uint64_t address, std::uint64_t bytes);
 std::byte* misaligned(Lane& lane, std::uint64_t address, std::uint64_t bytes);
+// An address or an offset, for reports: "0x1f0".
+std::string hexadecimal(std::uint64_t value);
 
 // nullptr after a fault.
 inline std::byte* reach(Lane& lane, ptx::Space space, std::uint64_t address, std::uint64_t bytes,

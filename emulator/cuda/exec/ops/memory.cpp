@@ -19,12 +19,6 @@ using ptx::Type;
 
 namespace {
 
-std::string hexadecimal(std::uint64_t value) {
-  std::array<char, 24> text{};
-  std::snprintf(text.data(), text.size(), "0x%llx", static_cast<unsigned long long>(value));
-  return text.data();
-}
-
 template <class T>
 void load(Lane& lane, const Op& op) {
   const std::byte* const from = reach(lane, op, sizeof(T));
@@ -300,6 +294,12 @@ bool decode_address(Decoding& with) {
 }
 
 }  // namespace
+
+std::string hexadecimal(std::uint64_t value) {
+  std::array<char, 24> text{};
+  std::snprintf(text.data(), text.size(), "0x%llx", static_cast<unsigned long long>(value));
+  return text.data();
+}
 
 std::byte* outside_near(Lane& lane, std::uint64_t address, std::uint64_t bytes) {
   const Range found = lane.block->grid->memory->find(address);
