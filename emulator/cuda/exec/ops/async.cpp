@@ -231,9 +231,7 @@ void pending_count(Lane& lane, const Op& op) {
 
 // --- Decoding.
 
-Space take_shared(Decoding& with) {
-  return with.take("shared") || with.take("shared::cta") ? Space::shared : Space::generic;
-}
+Space take_space(Decoding& with) { return with.take_shared() ? Space::shared : Space::generic; }
 
 Access access_of(Access::Kind kind, Space space) {
   Access access;
@@ -246,7 +244,7 @@ Access access_of(Access::Kind kind, Space space) {
 
 bool decode_copy(Decoding& with) {
   const std::size_t cached = with.take_one({"ca", "cg"});
-  if (cached > 1 || take_shared(with) != Space::shared || !with.take("global")) return false;
+  if (cached > 1 || !with.take_shared() || !with.take("global")) return false;
   with.take_one({"L2::64B", "L2::128B", "L2::256B"});
   with.need_count(3, 4);
   with.op.a = with.address(0, Space::shared, with.op.immediate);
@@ -305,7 +303,7 @@ bool decode_async(Decoding& with) {
   } else if (with.take("mbarrier")) {
     if (!with.take("arrive")) return false;
     const bool counts = with.take("noinc");
-    const Space space = take_shared(with);
+    const Space space = take_space(with);
     with.need_count(1, 1);
     with.op.access = access_of(Access::Kind::modify, space);
     with.op.access.strong = true;
@@ -327,8 +325,8 @@ bool decode_arrival(Decoding& with, bool is_drop) {
   const bool expects = with.take("expect_tx");
   const bool no_complete = with.take("noComplete");
   const std::size_t order = with.take_one({"release", "relaxed"});
-  const Scope scope = with.take_scope(Scope::block);
-  const Space space = take_shared(with);
+  const Scope scope = with.take_scope().value_or(Scope::block);
+  const Space space = take_space(with);
   with.need_count(2, 3);
   with.op.access = access_of(Access::Kind::modify, space);
   with.op.access.strong = true;
@@ -350,8 +348,8 @@ bool decode_arrival(Decoding& with, bool is_drop) {
 bool decode_test(Decoding& with) {
   with.op.negated = with.take("parity");
   const std::size_t order = with.take_one({"acquire", "relaxed"});
-  const Scope scope = with.take_scope(Scope::block);
-  const Space space = take_shared(with);
+  const Scope scope = with.take_scope().value_or(Scope::block);
+  const Space space = take_space(with);
   with.need_count(3, 4);  // The fourth of try_wait is a time limit.
   const bool is_parity = with.op.negated;
   with.op.access = access_of(Access::Kind::wait, space);
@@ -383,8 +381,8 @@ bool decode_mbarrier(Decoding& with) {
   const std::size_t what = with.take_one({"init", "inval", "expect_tx", "complete_tx"});
   if (what > 3) return false;
   if (what > 1) with.take("relaxed");
-  const Scope scope = what > 1 ? with.take_scope(Scope::block) : Scope::block;
-  const Space space = take_shared(with);
+  const Scope scope = what > 1 ? with.take_scope().value_or(Scope::block) : Scope::block;
+  const Space space = take_space(with);
   with.need_count(what == 1 ? 1 : 2, what == 1 ? 1 : 2);
   with.op.access = access_of(what > 1 ? Access::Kind::modify : Access::Kind::initialise, space);
   with.op.access.strong = what > 1;

@@ -137,13 +137,13 @@ bool by_type(Decoding& with, Type type) {
 }
 
 bool decode_modify(Decoding& with, bool returns) {
-  const Space space = with.take("global")                               ? Space::global
-                      : with.take("shared") || with.take("shared::cta") ? Space::shared
-                                                                        : Space::generic;
+  const Space space = with.take("global")  ? Space::global
+                      : with.take_shared() ? Space::shared
+                                           : Space::generic;
   const std::size_t order = with.take_one({"relaxed", "acquire", "release", "acq_rel"});
   with.op.flags =
       static_cast<std::uint32_t>(space) | static_cast<std::uint32_t>(order < 4 ? order : 0) << 4;
-  with.op.access.scope = with.take_scope(Scope::device);
+  with.op.access.scope = with.take_scope().value_or(Scope::device);
   with.take("noftz");
   const std::size_t what =
       with.take_one({"add", "exch", "and", "or", "xor", "min", "max", "inc", "dec", "cas"});
@@ -239,13 +239,9 @@ bool decode_atomic(Decoding& with) {
   with.op.access.kind = Access::Kind::fence;
   with.op.access.acquires = order != 2;
   with.op.access.releases = order != 1;
-  if (with.take("gl")) {
-    with.op.access.scope = Scope::device;
-  } else if (with.has_scope()) {
-    with.op.access.scope = with.take_scope(Scope::system);
-  } else {
-    with.refuse("it has no scope");
-  }
+  const std::optional<Scope> scope = with.take("gl") ? Scope::device : with.take_scope();
+  if (!scope) with.refuse("it has no scope");
+  with.op.access.scope = *scope;
   with.op.run = &fence;
   return true;
 }

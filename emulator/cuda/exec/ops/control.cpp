@@ -107,23 +107,17 @@ void sleep_lane(Lane& lane, const Op& op) {
 
 // --- Decoding.
 
-void arguments(Decoding& with, const Operand& list) {
-  for (const Operand& element : list.elements) {
-    with.op.more.push_back(with.source_of(element, Type::b64));
-  }
-}
-
 bool decode_call(Decoding& with) {
   with.take("uni");
   with.need_count(1, 4);
   std::size_t at = 0;
   if (with.operand(0).kind == Operand::Kind::list) {
-    arguments(with, with.operand(at++));
+    add_sources(with, with.operand(at++), Type::b64);
     with.op.flags = static_cast<std::uint32_t>(with.op.more.size());
   }
   const Operand& target = with.operand(at++);
   if (at < with.count() && with.operand(at).kind == Operand::Kind::list) {
-    arguments(with, with.operand(at++));
+    add_sources(with, with.operand(at++), Type::b64);
   }
   if (target.kind == Operand::Kind::reg) {
     with.op.a = with.source_of(target, Type::u64);

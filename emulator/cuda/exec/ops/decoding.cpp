@@ -55,17 +55,13 @@ bool Decoding::has_type() const {
                      [](std::string_view word) { return ptx::type_of(word).has_value(); });
 }
 
-Scope Decoding::take_scope(Scope otherwise) {
+std::optional<Scope> Decoding::take_scope() {
   constexpr std::array scopes{Scope::block, Scope::block, Scope::device, Scope::system};
   const std::size_t scope = take_one({"cta", "cluster", "gpu", "sys"});
-  return scope < scopes.size() ? scopes[scope] : otherwise;
+  return scope < scopes.size() ? std::optional(scopes[scope]) : std::nullopt;
 }
 
-bool Decoding::has_scope() const {
-  return std::any_of(left_.begin(), left_.end(), [](std::string_view word) {
-    return word == "cta" || word == "cluster" || word == "gpu" || word == "sys";
-  });
-}
+bool Decoding::take_shared() { return take("shared") || take("shared::cta"); }
 
 void Decoding::finish() const {
   if (!left_.empty()) refuse("the modifier ." + std::string(left_.front()) + " is not known here");
@@ -225,6 +221,18 @@ std::uint32_t Decoding::meeting_number() const {
   std::string words = in.opcode;
   for (const std::string& modifier : in.modifiers) words += "." + modifier;
   return static_cast<std::uint32_t>(std::hash<std::string>()(words));
+}
+
+void add_destinations(Decoding& with, const Operand& of) {
+  for (const Operand& element : of.elements) {
+    with.op.tos.push_back(with.destination_of(element));
+  }
+}
+
+void add_sources(Decoding& with, const Operand& of, Type type) {
+  for (const Operand& element : of.elements) {
+    with.op.more.push_back(with.source_of(element, type));
+  }
 }
 
 }  // namespace k2k::emulator::exec

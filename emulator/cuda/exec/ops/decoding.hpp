@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,9 +37,9 @@ class Decoding {
   // The first type among those left. Refuses if there is none.
   ptx::Type take_type();
   [[nodiscard]] bool has_type() const;
-  // The scope, or the one that holds where none stands. Clusters have one block here.
-  Scope take_scope(Scope otherwise);
-  [[nodiscard]] bool has_scope() const;
+  // Clusters have one block here.
+  std::optional<Scope> take_scope();
+  bool take_shared();
   void finish() const;
 
   // --- Operands.
@@ -84,6 +85,10 @@ bool decode_control(Decoding& with);
 bool decode_warp(Decoding& with);
 bool decode_copies(Decoding& with);
 bool decode_matrix(Decoding& with);
+
+// The elements of a vector or a list become op.tos, or op.more.
+void add_destinations(Decoding& with, const ptx::Operand& of);
+void add_sources(Decoding& with, const ptx::Operand& of, ptx::Type type);
 
 // Lanes of the mask op.d meet at the instruction and do `meet` together (warp.cpp).
 void meets(Decoding& with, Meet meet);

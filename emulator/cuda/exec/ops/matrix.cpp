@@ -119,16 +119,14 @@ void add_registers(Decoding& with, const Operand& from, std::size_t count, Type 
   if (from.kind != Operand::Kind::vector || from.elements.size() != count) {
     with.refuse("a fragment of another size");
   }
-  for (const Operand& element : from.elements) {
-    with.op.more.push_back(with.source_of(element, type));
-  }
+  add_sources(with, from, type);
 }
 
 void add_results(Decoding& with, const Operand& to, std::size_t count) {
   const bool is_list = to.kind == Operand::Kind::vector;
   if (is_list ? to.elements.size() != count : count != 1) with.refuse("a fragment of another size");
   if (!is_list) with.op.tos.push_back(with.destination_of(to));
-  for (const Operand& element : to.elements) with.op.tos.push_back(with.destination_of(element));
+  add_destinations(with, to);
 }
 
 bool decode_multiply(Decoding& with) {
@@ -159,8 +157,7 @@ bool decode_load(Decoding& with) {
   const bool whole = with.take("sync") && with.take("aligned") && with.take("m8n8");
   const std::size_t count = with.take_one({"x1", "x2", "x4"});
   const bool turned = with.take("trans");
-  const Space space =
-      with.take("shared") || with.take("shared::cta") ? Space::shared : Space::generic;
+  const Space space = with.take_shared() ? Space::shared : Space::generic;
   with.need_count(2, 2);
   if (!whole || count > 2 || with.take_type() != Type::b16) return false;
   add_results(with, with.operand(0), std::size_t{1} << count);

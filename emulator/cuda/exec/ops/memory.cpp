@@ -108,7 +108,7 @@ void nothing(Lane&, const Op&) {}
 
 Space take_space(Decoding& with) {
   if (with.take("global")) return Space::global;
-  if (with.take("shared") || with.take("shared::cta")) return Space::shared;
+  if (with.take_shared()) return Space::shared;
   if (with.take("local")) return Space::local;
   if (with.take("const")) return Space::constant;
   if (with.take("param") || with.take("param::func") || with.take("param::entry")) {
@@ -154,7 +154,7 @@ void take_order_and_scope(Decoding& with, std::string_view strong, Order order) 
   } else {
     access.strong = with.take("relaxed");
   }
-  access.scope = with.take_scope(Scope::system);
+  access.scope = with.take_scope().value_or(Scope::system);
   // PTX treats volatile accesses as relaxed ones of the system.
   const bool is_volatile = with.take("volatile");
   const bool is_mmio = with.take("mmio");
@@ -204,12 +204,10 @@ bool decode_access(Decoding& with, bool loads) {
   if (data.kind != Operand::Kind::vector || data.elements.size() != std::size_t{2} << vector) {
     return false;
   }
-  for (const Operand& element : data.elements) {
-    if (loads) {
-      with.op.tos.push_back(with.destination_of(element));
-    } else {
-      with.op.more.push_back(with.source_of(element, type));
-    }
+  if (loads) {
+    add_destinations(with, data);
+  } else {
+    add_sources(with, data, type);
   }
   return for_any_integer(plain, [&]<class T>(std::type_identity<T>) {
     with.op.run = loads ? &load_vector<T> : &store_vector<T>;
@@ -221,18 +219,14 @@ bool decode_wide_move(Decoding& with, const Operand& to, const Operand& from) {
     return of.elements.size() == 2 || of.elements.size() == 4;
   };
   if (to.kind == Operand::Kind::vector) {
-    for (const Operand& element : to.elements) {
-      with.op.tos.push_back(with.destination_of(element));
-    }
+    add_destinations(with, to);
     with.op.a = with.wide_source(from);
     with.op.run = &unpack_wide;
     return fits(to);
   }
   with.op.to = with.wide_destination(to);
   if (from.kind == Operand::Kind::vector) {
-    for (const Operand& element : from.elements) {
-      with.op.more.push_back(with.source_of(element, Type::b64));
-    }
+    add_sources(with, from, Type::b64);
     with.op.run = &pack_wide;
     return fits(from);
   }
@@ -249,18 +243,14 @@ bool decode_move(Decoding& with) {
   const std::uint32_t bits = 8 * ptx::bytes_of(type);
   if (type == Type::b128) return decode_wide_move(with, to, from);
   if (to.kind == Operand::Kind::vector) {
-    for (const Operand& element : to.elements) {
-      with.op.tos.push_back(with.destination_of(element));
-    }
+    add_destinations(with, to);
     with.op.flags = bits / static_cast<std::uint32_t>(std::max<std::size_t>(to.elements.size(), 1));
     with.op.a = with.source_of(from, type);
     with.op.run = &unpack;
     return bits != 0 && to.elements.size() >= 2 && to.elements.size() <= 4;
   }
   if (from.kind == Operand::Kind::vector) {
-    for (const Operand& element : from.elements) {
-      with.op.more.push_back(with.source_of(element, Type::b64));
-    }
+    add_sources(with, from, Type::b64);
     with.op.flags =
         bits / static_cast<std::uint32_t>(std::max<std::size_t>(from.elements.size(), 1));
     with.op.to = with.destination_of(to);
