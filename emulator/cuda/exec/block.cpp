@@ -69,6 +69,8 @@ std::uint32_t run_watched(Lane& lane, std::uint32_t budget) {
 
 }  // namespace
 
+void BlockWatch::execute(Lane& lane, const Op& op) { op.run(lane, op); }
+
 std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                         std::chrono::steady_clock::now().time_since_epoch())

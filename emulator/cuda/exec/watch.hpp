@@ -5,6 +5,8 @@
 //   GridWatch    of one launch; gives each block its
 //   BlockWatch   which executes the accesses of the block's lanes, and hears of their barriers
 //
+// These classes themselves only execute; classes derived from them watch.
+//
 // Threading: a BlockWatch belongs to the thread of its multiprocessor; a GridWatch to any thread.
 
 #include <cstdint>
@@ -24,21 +26,21 @@ class BlockWatch {
   virtual ~BlockWatch() = default;
 
   // Executes `op`, which has an Access, for the lane.
-  virtual void execute(Lane& lane, const Op& op) = 0;
+  virtual void execute(Lane& lane, const Op& op);
   // The lane is about to read or write memory by an instruction that has no Access of it: a copy by
   // `op` that becomes complete, or a row of a matrix.
-  virtual void touches(Lane& lane, const Op& op, std::uint64_t address, std::uint32_t bytes,
-                       bool writes) = 0;
+  virtual void touches(Lane&, const Op&, std::uint64_t /*address*/, std::uint32_t /*bytes*/,
+                       bool /*writes*/) {}
   // The lane arrives at a barrier of the block, and waits there or (bar.arrive) goes on.
-  virtual void arrives(Lane& lane, std::uint32_t barrier) = 0;
+  virtual void arrives(Lane&, std::uint32_t /*barrier*/) {}
   // The lanes that wait at the barrier are about to go on.
-  virtual void opens(std::uint32_t barrier) = 0;
+  virtual void opens(std::uint32_t /*barrier*/) {}
   // The lanes `mask` of the warp that begins with lane `first` met at a bar.warp.
-  virtual void meets(std::uint32_t first, std::uint32_t mask) = 0;
+  virtual void meets(std::uint32_t /*first*/, std::uint32_t /*mask*/) {}
   // The lane executed its last instruction.
-  virtual void exits(Lane& lane) = 0;
+  virtual void exits(Lane&) {}
   // All lanes that can run had a turn.
-  virtual void turns() = 0;
+  virtual void turns() {}
 };
 
 class GridWatch {
@@ -48,9 +50,9 @@ class GridWatch {
   GridWatch& operator=(const GridWatch&) = delete;
   virtual ~GridWatch() = default;
 
-  virtual std::unique_ptr<BlockWatch> watch(Block& block) = 0;
+  virtual std::unique_ptr<BlockWatch> watch(Block&) { return std::make_unique<BlockWatch>(); }
   // All blocks have ended.
-  virtual void end() = 0;
+  virtual void end() {}
 };
 
 }  // namespace k2k::emulator::exec

@@ -20,7 +20,6 @@ class HoldsStores final : public GridWatch {
   std::unique_ptr<BlockWatch> watch(Block& block) override {
     return std::make_unique<HeldStores>(block, seed_ * 1'000'003 + block.index);
   }
-  void end() override {}
 
  private:
   const std::uint64_t seed_;

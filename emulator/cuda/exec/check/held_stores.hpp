@@ -40,7 +40,6 @@ class HeldStores final : public BlockWatch {
   void touches(Lane& lane, const Op& op, std::uint64_t address, std::uint32_t bytes,
                bool writes) override;
   void arrives(Lane& lane, std::uint32_t barrier) override;
-  void opens(std::uint32_t) override {}
   void meets(std::uint32_t first, std::uint32_t mask) override;
   void exits(Lane& lane) override;
   void turns() override;

@@ -125,8 +125,6 @@ class BlockRaces final : public BlockWatch {
   void arrives(Lane& lane, std::uint32_t barrier) override;
   void opens(std::uint32_t barrier) override;
   void meets(std::uint32_t first, std::uint32_t mask) override;
-  void exits(Lane&) override {}
-  void turns() override {}
 
  private:
   struct LaneClock {

@@ -23,60 +23,42 @@ class SharedReads final : public BlockWatch {
     if (op.access.kind != Access::Kind::fence && op.access.kind != Access::Kind::warp_barrier) {
       look(lane, op);
     }
-    if (then_ != nullptr) {
-      then_->execute(lane, op);
-    } else {
-      op.run(lane, op);
-    }
+    then_->execute(lane, op);
   }
   void touches(Lane& lane, const Op& op, std::uint64_t address, std::uint32_t bytes,
                bool writes) override {
-    const std::uint64_t offset = address - reinterpret_cast<std::uint64_t>(block_.shared_base);
-    if (offset < written_.size()) {
-      const auto begin = written_.begin() + static_cast<std::ptrdiff_t>(offset);
-      const auto end = begin + static_cast<std::ptrdiff_t>(bytes);
-      const auto missing = std::find(begin, end, 0);
-      if (writes) {
-        std::fill(begin, end, std::uint8_t{1});
-      } else if (missing != end) {
-        all_.report(lane, op, static_cast<std::uint64_t>(missing - written_.begin()));
-      }
-    }
-    if (then_ != nullptr) then_->touches(lane, op, address, bytes, writes);
+    if (block_.shared_range().holds(address, 1)) look(lane, op, address, bytes, !writes, writes);
+    then_->touches(lane, op, address, bytes, writes);
   }
-  void arrives(Lane& lane, std::uint32_t barrier) override {
-    if (then_ != nullptr) then_->arrives(lane, barrier);
-  }
-  void opens(std::uint32_t barrier) override {
-    if (then_ != nullptr) then_->opens(barrier);
-  }
-  void meets(std::uint32_t first, std::uint32_t mask) override {
-    if (then_ != nullptr) then_->meets(first, mask);
-  }
-  void exits(Lane& lane) override {
-    if (then_ != nullptr) then_->exits(lane);
-  }
-  void turns() override {
-    if (then_ != nullptr) then_->turns();
-  }
+  void arrives(Lane& lane, std::uint32_t barrier) override { then_->arrives(lane, barrier); }
+  void opens(std::uint32_t barrier) override { then_->opens(barrier); }
+  void meets(std::uint32_t first, std::uint32_t mask) override { then_->meets(first, mask); }
+  void exits(Lane& lane) override { then_->exits(lane); }
+  void turns() override { then_->turns(); }
 
  private:
   void look(Lane& lane, const Op& op) {
     const Access& what = op.access;
     const Reached at = reached(lane, op);
     if (at.memory != Reached::Memory::shared) return;
-    const auto offset = at.address - reinterpret_cast<std::uint64_t>(block_.shared_base);
-    const auto begin = written_.begin() + static_cast<std::ptrdiff_t>(offset);
-    const auto end = begin + what.bytes * what.elements;
     const bool is_plain_load = what.kind == Access::Kind::load && !what.strong;
-    if (is_plain_load || what.kind == Access::Kind::modify) {
+    const bool is_load = what.kind == Access::Kind::load || what.kind == Access::Kind::wait;
+    look(lane, op, at.address, std::uint64_t{what.bytes} * what.elements,
+         is_plain_load || what.kind == Access::Kind::modify, !is_load);
+  }
+  // `reads`: what has to have been written. `address`: in shared memory.
+  void look(Lane& lane, const Op& op, std::uint64_t address, std::uint64_t bytes, bool reads,
+            bool writes) {
+    const std::uint64_t offset = address - block_.shared_range().begin;
+    const auto begin = written_.begin() + static_cast<std::ptrdiff_t>(offset);
+    const auto end = begin + static_cast<std::ptrdiff_t>(bytes);
+    if (reads) {
       const auto missing = std::find(begin, end, 0);
       if (missing != end) {
         all_.report(lane, op, static_cast<std::uint64_t>(missing - written_.begin()));
       }
     }
-    const bool reads = what.kind == Access::Kind::load || what.kind == Access::Kind::wait;
-    if (!reads) std::fill(begin, end, std::uint8_t{1});
+    if (writes) std::fill(begin, end, std::uint8_t{1});
   }
 
   UninitialisedReads& all_;
@@ -90,12 +72,9 @@ class GridSharedReads final : public GridWatch {
   GridSharedReads(UninitialisedReads& all, std::shared_ptr<GridWatch> then)
       : all_(all), then_(std::move(then)) {}
   std::unique_ptr<BlockWatch> watch(Block& block) override {
-    return std::make_unique<SharedReads>(all_, block,
-                                         then_ == nullptr ? nullptr : then_->watch(block));
+    return std::make_unique<SharedReads>(all_, block, then_->watch(block));
   }
-  void end() override {
-    if (then_ != nullptr) then_->end();
-  }
+  void end() override { then_->end(); }
 
  private:
   UninitialisedReads& all_;
@@ -105,6 +84,7 @@ class GridSharedReads final : public GridWatch {
 }  // namespace
 
 std::shared_ptr<GridWatch> UninitialisedReads::begin(std::shared_ptr<GridWatch> then) {
+  if (then == nullptr) then = std::make_shared<GridWatch>();
   return std::make_shared<GridSharedReads>(*this, std::move(then));
 }
 
