@@ -1,10 +1,9 @@
 #include "emulator/cuda/exec/check/held_stores.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "emulator/cuda/exec/check/reach.hpp"
-#include "emulator/cuda/exec/ops/wide.hpp"
+#include "emulator/cuda/exec/ops/access.hpp"
 
 namespace k2k::emulator::exec::check {
 
@@ -35,26 +34,19 @@ HeldStores::HeldStores(Block& block, std::uint64_t seed)
     : block_(block), lanes_(block.lanes.size()), random_(seed) {}
 
 void HeldStores::write(const Store& store) {
-  auto* const to = reinterpret_cast<void*>(store.address);
+  auto* const to = reinterpret_cast<std::byte*>(store.address);
+  const std::uint64_t low = store.value.low;
   switch (store.bytes) {
     case 1:
-      __atomic_store_n(static_cast<std::uint8_t*>(to), static_cast<std::uint8_t>(store.value[0]),
-                       __ATOMIC_RELEASE);
-      break;
+      return store_word(to, static_cast<std::uint8_t>(low), Order::release);
     case 2:
-      __atomic_store_n(static_cast<std::uint16_t*>(to), static_cast<std::uint16_t>(store.value[0]),
-                       __ATOMIC_RELEASE);
-      break;
+      return store_word(to, static_cast<std::uint16_t>(low), Order::release);
     case 4:
-      __atomic_store_n(static_cast<std::uint32_t*>(to), static_cast<std::uint32_t>(store.value[0]),
-                       __ATOMIC_RELEASE);
-      break;
+      return store_word(to, static_cast<std::uint32_t>(low), Order::release);
     case 16:
-      store_16(static_cast<std::byte*>(to), {store.value[0], store.value[1]});
-      break;
+      return store_16(to, store.value);
     default:
-      __atomic_store_n(static_cast<std::uint64_t*>(to), store.value[0], __ATOMIC_RELEASE);
-      break;
+      return store_word(to, low, Order::release);
   }
 }
 
@@ -133,9 +125,7 @@ void HeldStores::hold(Held& held, const Lane& lane, const Op& op, std::uint64_t 
     store.address = address + index * what.bytes;
     store.bytes = what.bytes;
     store.part = held.part;
-    const Wide128 value = wide_bits(lane, op.more.empty() ? op.b : op.more[index], what.bytes);
-    store.value[0] = value.low;
-    store.value[1] = value.high;
+    store.value = wide_bits(lane, op.more.empty() ? op.b : op.more[index], what.bytes);
     held.stores.push_back(store);
   }
 }

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "emulator/cuda/exec/block.hpp"
+#include "emulator/cuda/exec/ops/wide.hpp"
 #include "emulator/cuda/exec/watch.hpp"
 
 namespace k2k::emulator::exec::check {
@@ -47,7 +48,7 @@ class HeldStores final : public BlockWatch {
  private:
   struct Store {
     std::uint64_t address = 0;
-    std::uint64_t value[2] = {0, 0};
+    Wide128 value;
     std::uint32_t bytes = 0;
     std::uint32_t part = 0;  // Fences and releases before it.
     std::uint32_t age = 0;

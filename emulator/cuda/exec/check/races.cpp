@@ -11,28 +11,27 @@ namespace k2k::emulator::exec::check {
 
 namespace {
 
-constexpr std::uint64_t low_bits(std::uint64_t bytes) {
-  return bytes >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * bytes)) - 1;
+Wide128 first_bytes(Wide128 value, std::uint64_t bytes) {
+  if (bytes < 8) value.low &= (std::uint64_t{1} << (8 * bytes)) - 1;
+  if (bytes <= 8) value.high = 0;
+  return value;
 }
 
-// As one access each: the host may write at the same time.
-void read_memory(std::uint64_t address, std::uint64_t bytes, std::uint64_t* value) {
+// As one access: the host may write at the same time.
+Wide128 read_memory(std::uint64_t address, std::uint64_t bytes) {
   const auto* const from = reinterpret_cast<const std::byte*>(address);
-  if (bytes == 16) {
-    const Wide128 both = load_16(from);
-    value[0] = both.low;
-    value[1] = both.high;
-  } else {
-    value[0] = bytes == 1   ? load_word<std::uint8_t>(from, Order::relaxed)
-               : bytes == 2 ? load_word<std::uint16_t>(from, Order::relaxed)
-               : bytes == 4 ? load_word<std::uint32_t>(from, Order::relaxed)
-                            : load_word<std::uint64_t>(from, Order::relaxed);
+  switch (bytes) {
+    case 1:
+      return {load_word<std::uint8_t>(from, Order::relaxed), 0};
+    case 2:
+      return {load_word<std::uint16_t>(from, Order::relaxed), 0};
+    case 4:
+      return {load_word<std::uint32_t>(from, Order::relaxed), 0};
+    case 16:
+      return load_16(from);
+    default:
+      return {load_word<std::uint64_t>(from, Order::relaxed), 0};
   }
-}
-
-bool is_equal(const std::uint64_t* a, const std::uint64_t* b, std::uint64_t bytes) {
-  if (((a[0] ^ b[0]) & low_bits(bytes)) != 0) return false;
-  return bytes <= 8 || a[1] == b[1];
 }
 
 }  // namespace
@@ -112,6 +111,9 @@ void BlockRaces::access(Shadow::Page& page, Lane& lane, const Op& op, std::uint6
   const std::uint32_t place = place_of(lane, op);
   const bool stores = what.kind == Access::Kind::store;
   LaneClock& clock = lanes_[lane.rank];
+  const auto bits_in = [&](const Source& source) {
+    return first_bytes(wide_bits(lane, source, what.bytes), what.bytes);
+  };
   const auto element = [&](std::uint64_t at, bool writes, Time time) {
     for (std::uint64_t done = 0; done < what.bytes; done += cell_bytes) {
       const std::uint64_t bytes = std::min<std::uint64_t>(what.bytes, cell_bytes);
@@ -127,10 +129,8 @@ void BlockRaces::access(Shadow::Page& page, Lane& lane, const Op& op, std::uint6
     for (std::size_t index = 0; index < what.elements; ++index) {
       const std::uint64_t at = address + index * what.bytes;
       const Source& from = op.more.empty() ? op.b : op.more[index];
-      const Wide128 bits = wide_bits(lane, from, what.bytes);
-      const std::uint64_t value[2] = {bits.low & low_bits(what.bytes), bits.high};
       element(at, true, clock.now);
-      write(page, at, lane, what, place, value);
+      write(page, at, lane, what, place, bits_in(from));
     }
     op.run(lane, op);
     return;
@@ -146,40 +146,29 @@ void BlockRaces::access(Shadow::Page& page, Lane& lane, const Op& op, std::uint6
   if (modifies && what.scope == Scope::system) {
     given_to_host(lane, given);
   }
-  const auto masked = [&](Wide128 value) {
-    value.low &= low_bits(what.bytes);
-    return value;
-  };
   const bool compares = what.kind == Access::Kind::compare;
-  const Wide128 expected = compares ? masked(wide_bits(lane, op.b, what.bytes)) : Wide128{};
+  const Wide128 expected = compares ? bits_in(op.b) : Wide128{};
   op.run(lane, op);
   if (lane.state == LaneState::exited) return;
   Source result;
   result.kind = Source::Kind::reg;
   result.value = op.to;
-  const Wide128 before = modifies ? masked(wide_bits(lane, result, what.bytes)) : Wide128{};
+  const Wide128 before = modifies ? bits_in(result) : Wide128{};
   const bool writes = modifies && (!compares || before == expected);
   for (std::size_t index = 0; index < what.elements; ++index) {
     const std::uint64_t at = address + index * what.bytes;
     element(at, writes, now);
     if (what.kind == Access::Kind::initialise) page.words.erase(at);
     if (!what.strong) continue;
-    std::uint64_t value[2] = {0, 0};
-    if (modifies) {
-      value[0] = before.low;
-      value[1] = before.high;
-    } else {
-      read_memory(at, what.bytes, value);
-    }
-    Word& word = word_read(page, at, what, value);
+    Word& word = word_read(page, at, what, modifies ? before : read_memory(at, what.bytes));
     Access seen = what;
     if (what.kind == Access::Kind::wait && (lane.regs[op.to] & 1) == 0) seen.acquires = false;
     observe(word, lane, seen, place);
     if (!writes) continue;
-    read_memory(at, what.bytes, value);
+    const Wide128 written = read_memory(at, what.bytes);
     if (hidden_because(word, what) != nullptr) word.forget();
     word.by_host = false;
-    write(page, at, lane, what, place, value);
+    write(page, at, lane, what, place, written);
     word.of_blocks[key_].join(given);
     if (what.scope >= Scope::device) word.of_device.join(given);
   }
@@ -266,19 +255,18 @@ void BlockRaces::compare(Footprints& cell, const Footprint& made, const Lane& la
 
 // The word as the read finds it. A value that no lane is known to have written is the host's.
 Word& BlockRaces::word_read(Shadow::Page& page, std::uint64_t address, const Access& access,
-                            const std::uint64_t* value) {
+                            Wide128 value) {
   const auto [found, is_new] = page.words.try_emplace(address);
   Word& word = found->second;
   const std::uint64_t both = std::min(word.bytes, access.bytes);
-  if (!is_new && is_equal(word.value, value, both)) return word;
+  if (!is_new && first_bytes(word.value, both) == first_bytes(value, both)) return word;
   word.forget();
   word.by_host = true;
   word.strong = true;
   word.scope = Scope::system;
   word.bytes = access.bytes;
   word.place = 0;
-  word.value[0] = value[0];
-  word.value[1] = value[1];
+  word.value = value;
   word.of_host = grid_.races.host_clock();
   return word;
 }
@@ -324,7 +312,7 @@ void BlockRaces::observe(Word& word, const Lane& lane, const Access& access, std
 }
 
 void BlockRaces::write(Shadow::Page& page, std::uint64_t address, const Lane& lane,
-                       const Access& access, std::uint32_t place, const std::uint64_t* value) {
+                       const Access& access, std::uint32_t place, Wide128 value) {
   Word* word = page.word(address);
   if (word == nullptr) {
     if (!access.strong) return;
@@ -341,8 +329,7 @@ void BlockRaces::write(Shadow::Page& page, std::uint64_t address, const Lane& la
   word->place = place;
   word->block = key_;
   word->lane = number_of(lane);
-  word->value[0] = value[0];
-  word->value[1] = value[1];
+  word->value = value;
   if (!access.strong) return;
   LaneClock& clock = lanes_[lane.rank];
   const auto scope_block = static_cast<std::size_t>(Scope::block);

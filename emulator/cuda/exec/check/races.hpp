@@ -154,11 +154,10 @@ class BlockRaces final : public BlockWatch {
   void observe(Word& word, const Lane& lane, const Access& access, std::uint32_t place);
   [[nodiscard]] const char* hidden_because(const Word& word, const Access& access) const;
   void write(Shadow::Page& page, std::uint64_t address, const Lane& lane, const Access& access,
-             std::uint32_t place, const std::uint64_t* value);
+             std::uint32_t place, Wide128 value);
   // What the write of the system that the lane is about to make gives the host.
   void given_to_host(const Lane& lane, const Clock& given);
-  Word& word_read(Shadow::Page& page, std::uint64_t address, const Access& access,
-                  const std::uint64_t* value);
+  Word& word_read(Shadow::Page& page, std::uint64_t address, const Access& access, Wide128 value);
   [[nodiscard]] std::string memory_text(std::uint64_t address, std::uint64_t bytes) const;
 
   GridRaces& grid_;

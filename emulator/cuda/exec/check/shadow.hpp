@@ -14,6 +14,7 @@
 
 #include "emulator/cuda/exec/check/clock.hpp"
 #include "emulator/cuda/exec/lane.hpp"
+#include "emulator/cuda/exec/ops/wide.hpp"
 
 namespace k2k::emulator::exec::check {
 
@@ -55,7 +56,7 @@ struct Word {
   std::uint32_t place = 0;
   BlockKey block;
   std::uint64_t lane = 0;
-  std::uint64_t value[2] = {0, 0};
+  Wide128 value;
   std::map<BlockKey, Clock> of_blocks;  // What the lanes of that block released, to any scope.
   Clock of_device;                      // What lanes released to the device or the system.
   Clock of_host;                        // What the host knew.
