@@ -95,7 +95,7 @@ void HeldStores::execute(Lane& lane, const Op& op) {
     op.run(lane, op);
     return;
   }
-  const Reached at = what.kind == Access::Kind::warp_barrier ? Reached{} : reached(lane, op);
+  const Reached at = reached(lane, op);
   if (at.memory == Reached::Memory::other) {
     op.run(lane, op);
     return;

@@ -67,26 +67,20 @@ Clock BlockRaces::release(const Lane& lane) {
 }
 
 void BlockRaces::execute(Lane& lane, const Op& op) {
-  const Access& what = op.access;
-  if (what.kind == Access::Kind::fence) {
-    fence(lane, what);
-    op.run(lane, op);
-    return;
-  }
-  if (what.kind == Access::Kind::warp_barrier) {
-    op.run(lane, op);
-    return;
-  }
+  if (op.access.kind == Access::Kind::fence) fence(lane, op.access);
   const Reached at = reached(lane, op);
-  if (at.memory == Reached::Memory::shared) {
-    access(shared_.page(at.address), lane, op, at.address);
-  } else if (at.memory == Reached::Memory::global) {
-    Races::Shard& shard = grid_.races.shard_of(at.address);
-    const std::lock_guard lock(shard.mutex);
-    access(shard.shadow.page(at.address), lane, op, at.address);
-  } else {
-    op.run(lane, op);  // The lane's own memory, constants, parameters; or a fault.
+  if (at.memory == Reached::Memory::other) {
+    op.run(lane, op);
+    return;
   }
+  with_page(at.address, [&](Shadow::Page& page) { access(page, lane, op, at.address); });
+}
+
+void BlockRaces::with_page(std::uint64_t address, auto&& use) {
+  if (block_.shared_range().holds(address, 1)) return use(shared_.page(address));
+  Races::Shard& shard = grid_.races.shard_of(address);
+  const std::lock_guard lock(shard.mutex);
+  use(shard.shadow.page(address));
 }
 
 void BlockRaces::fence(const Lane& lane, const Access& access) {
@@ -115,15 +109,9 @@ void BlockRaces::access(Shadow::Page& page, Lane& lane, const Op& op, std::uint6
     return first_bytes(wide_bits(lane, source, what.bytes), what.bytes);
   };
   const auto element = [&](std::uint64_t at, bool writes, Time time) {
-    for (std::uint64_t done = 0; done < what.bytes; done += cell_bytes) {
-      const std::uint64_t bytes = std::min<std::uint64_t>(what.bytes, cell_bytes);
-      const std::uint64_t first = (at + done) % cell_bytes;
-      const auto mask = static_cast<std::uint8_t>(((1u << bytes) - 1) << first);
-      compare(page.cell(at + done),
-              {grid_.number, time, number_of(lane), place, mask, what.bytes, writes, what.strong,
-               what.scope},
-              lane, at + done);
-    }
+    note(page, lane, at,
+         {grid_.number, time, number_of(lane), place, 0, what.bytes, writes, what.strong,
+          what.scope});
   };
   if (stores) {
     for (std::size_t index = 0; index < what.elements; ++index) {
@@ -176,28 +164,25 @@ void BlockRaces::access(Shadow::Page& page, Lane& lane, const Op& op, std::uint6
 
 void BlockRaces::touches(Lane& lane, const Op& op, std::uint64_t address, std::uint32_t bytes,
                          bool writes) {
-  const auto touch = [&](Shadow& shadow) {
-    for (std::uint64_t at = address; at < address + bytes;) {
-      const std::uint64_t first = at % cell_bytes;
-      const std::uint64_t count = std::min(cell_bytes - first, address + bytes - at);
-      const auto mask = static_cast<std::uint8_t>(((1u << count) - 1) << first);
-      Shadow::Page& page = shadow.page(at);
-      compare(page.cell(at),
-              {grid_.number, lanes_[lane.rank].now, number_of(lane), place_of(lane, op), mask,
-               static_cast<std::uint8_t>(bytes), writes, false, Scope::system},
-              lane, at);
-      if (writes) page.words.erase(at);
-      at += count;
+  with_page(address, [&](Shadow::Page& page) {  // A copy is aligned: of one page.
+    note(page, lane, address,
+         {grid_.number, lanes_[lane.rank].now, number_of(lane), place_of(lane, op), 0,
+          static_cast<std::uint8_t>(bytes), writes, false, Scope::system});
+    if (!writes) return;
+    for (std::uint64_t at = address; at < address + bytes; at += cell_bytes - at % cell_bytes) {
+      page.words.erase(at);
     }
-  };
-  const auto shared = reinterpret_cast<std::uint64_t>(block_.shared_base);
-  if (address >= shared && address - shared < block_.grid->shared_bytes) {
-    touch(shared_);
-    return;
+  });
+}
+
+void BlockRaces::note(Shadow::Page& page, const Lane& lane, std::uint64_t address, Footprint made) {
+  for (std::uint64_t at = address; at < address + made.size;) {
+    const std::uint64_t first = at % cell_bytes;
+    const std::uint64_t count = std::min(cell_bytes - first, address + made.size - at);
+    made.bytes = static_cast<std::uint8_t>(((1u << count) - 1) << first);
+    compare(page.cell(at), made, lane, at);
+    at += count;
   }
-  Races::Shard& shard = grid_.races.shard_of(address);  // A copy is aligned: of one page.
-  const std::lock_guard lock(shard.mutex);
-  touch(shard.shadow);
 }
 
 bool BlockRaces::is_before(const Footprint& old, const LaneClock& clock) const {
@@ -352,44 +337,44 @@ void BlockRaces::given_to_host(const Lane& lane, const Clock& given) {
   if (!given.empty()) grid_.races.tell_host(given);
 }
 
-void BlockRaces::arrives(Lane& lane, std::uint32_t barrier) {
-  Meeting& meeting = barriers_[barrier];
+void BlockRaces::join(Meeting& meeting, const Lane& lane) {
   LaneClock& clock = lanes_[lane.rank];
   meeting.known.join(clock.known);
   meeting.times.emplace_back(number_of(lane), clock.now++);
 }
 
-void BlockRaces::opens(std::uint32_t barrier) {
-  Meeting& meeting = barriers_[barrier];
+Clock BlockRaces::known_to_all(Meeting& meeting) const {
   std::sort(meeting.times.begin(), meeting.times.end());
-  const Clock all = meeting.known.with(LaneKey{grid_.number, grid_.levels, 0}, meeting.times);
+  return meeting.known.with(LaneKey{grid_.number, grid_.levels, 0}, meeting.times);
+}
+
+void BlockRaces::arrives(Lane& lane, std::uint32_t barrier) { join(barriers_[barrier], lane); }
+
+void BlockRaces::opens(std::uint32_t barrier) {
+  const Clock all = known_to_all(barriers_[barrier]);
   for (const Lane& lane : block_.lanes) {
     if (lane.state != LaneState::barrier || lane.waits_barrier != barrier) continue;
     lanes_[lane.rank].known = all;
   }
-  meeting = {};
+  barriers_[barrier] = {};
 }
 
 void BlockRaces::meets(std::uint32_t first, std::uint32_t mask) {
   Meeting meeting;
   const auto each = [&](auto&& with) {
     for (std::uint32_t at = 0; at < warp_lanes; ++at) {
-      if ((mask >> at & 1) != 0) with(first + at);
+      if ((mask >> at & 1) != 0) with(block_.lanes[first + at]);
     }
   };
-  each([&](std::uint32_t rank) {
-    meeting.known.join(lanes_[rank].known);
-    meeting.times.emplace_back(number_of(block_.lanes[rank]), lanes_[rank].now++);
-  });
-  const Clock all = meeting.known.with(LaneKey{grid_.number, grid_.levels, 0}, meeting.times);
-  each([&](std::uint32_t rank) { lanes_[rank].known = all; });
+  each([&](const Lane& lane) { join(meeting, lane); });
+  const Clock all = known_to_all(meeting);
+  each([&](const Lane& lane) { lanes_[lane.rank].known = all; });
 }
 
 std::string BlockRaces::memory_text(std::uint64_t address, std::uint64_t bytes) const {
-  const auto shared = reinterpret_cast<std::uint64_t>(block_.shared_base);
   const std::string size = std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
-  if (address >= shared && address - shared < block_.grid->shared_bytes) {
-    return size + " at " + hexadecimal(address - shared) + " of shared memory";
+  if (const Range shared = block_.shared_range(); shared.holds(address, 1)) {
+    return size + " at " + hexadecimal(address - shared.begin) + " of shared memory";
   }
   const Range range = block_.grid->memory->find(address);
   return size + " at " + hexadecimal(address) + ", byte " + std::to_string(address - range.begin) +

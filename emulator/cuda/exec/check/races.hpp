@@ -147,7 +147,11 @@ class BlockRaces final : public BlockWatch {
   // What the lane and all before it did; begins a new time.
   Clock release(const Lane& lane);
   void fence(const Lane& lane, const Access& access);
+  // Under the lock of the page.
+  void with_page(std::uint64_t address, auto&& use);
   void access(Shadow::Page& page, Lane& lane, const Op& op, std::uint64_t address);
+  // Compares an access with those before it and keeps it, cell by cell; fills in Footprint::bytes.
+  void note(Shadow::Page& page, const Lane& lane, std::uint64_t address, Footprint made);
   void compare(Footprints& cell, const Footprint& made, const Lane& lane, std::uint64_t address);
   [[nodiscard]] bool is_before(const Footprint& old, const LaneClock& clock) const;
   [[nodiscard]] bool are_atomic_together(const Footprint& old, const Footprint& made) const;
@@ -158,6 +162,8 @@ class BlockRaces final : public BlockWatch {
   // What the write of the system that the lane is about to make gives the host.
   void given_to_host(const Lane& lane, const Clock& given);
   Word& word_read(Shadow::Page& page, std::uint64_t address, const Access& access, Wide128 value);
+  void join(Meeting& meeting, const Lane& lane);
+  [[nodiscard]] Clock known_to_all(Meeting& meeting) const;
   [[nodiscard]] std::string memory_text(std::uint64_t address, std::uint64_t bytes) const;
 
   GridRaces& grid_;

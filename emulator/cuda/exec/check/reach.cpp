@@ -5,6 +5,7 @@ namespace k2k::emulator::exec::check {
 Reached reached(Lane& lane, const Op& op) {
   const Access& access = op.access;
   const std::uint64_t bytes = std::uint64_t{access.bytes} * access.elements;
+  if (bytes == 0) return {};  // A fence, or a barrier of a warp.
   std::uint64_t address = bits_of(lane, op.a) + op.immediate;
   if (address % bytes != 0) return {};
   const Range of_block = lane.block->shared_range();

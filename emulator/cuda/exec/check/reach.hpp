@@ -11,7 +11,7 @@
 namespace k2k::emulator::exec::check {
 
 struct Reached {
-  // other: the lane's own memory, parameters, constants, or none at all.
+  // other: the lane's own memory, parameters, constants; or none at all, as of a fence.
   enum class Memory : std::uint8_t { other, shared, global };
   Memory memory = Memory::other;
   std::uint64_t address = 0;  // Of the host.

@@ -20,9 +20,7 @@ class SharedReads final : public BlockWatch {
   }
 
   void execute(Lane& lane, const Op& op) override {
-    if (op.access.kind != Access::Kind::fence && op.access.kind != Access::Kind::warp_barrier) {
-      look(lane, op);
-    }
+    look(lane, op);
     then_->execute(lane, op);
   }
   void touches(Lane& lane, const Op& op, std::uint64_t address, std::uint32_t bytes,
