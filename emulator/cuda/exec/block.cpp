@@ -18,16 +18,32 @@ namespace {
 constexpr std::uint32_t turn = 128;
 constexpr std::uint32_t turn_adversarial_max = 48;
 
-std::uint32_t run(Lane& lane, std::uint32_t budget) {
+template <class Execute>
+std::uint32_t run_by(Lane& lane, std::uint32_t budget, Execute&& execute) {
   std::uint32_t left = budget;
   while (left != 0) {
     --left;
     const Op& op = lane.ops[lane.pc++];
     if (op.guard >= 0 && ((lane.regs[op.guard] & 1) != 0) == op.guard_negated) continue;
-    op.run(lane, op);
+    execute(op);
     if (lane.state != LaneState::running) break;
   }
   return budget - left;
+}
+
+std::uint32_t run(Lane& lane, std::uint32_t budget) {
+  return run_by(lane, budget, [&](const Op& op) { op.run(lane, op); });
+}
+
+std::uint32_t run_watched(Lane& lane, std::uint32_t budget) {
+  BlockWatch& watch = *lane.block->watch;
+  const std::uint32_t done = run_by(lane, budget, [&](const Op& op) {
+    if (op.access.kind == Access::Kind::none) return op.run(lane, op);
+    if (op.access.first != nullptr) op.access.first(lane, op);
+    if (lane.state == LaneState::running) watch.execute(lane, op);
+  });
+  if (lane.state == LaneState::exited) watch.exits(lane);
+  return done;
 }
 
 constexpr std::size_t standstill_places_max = 6;
@@ -46,25 +62,6 @@ std::string ranges_text(const std::vector<std::uint32_t>& ranks) {
     if (at != begin) text += "-" + std::to_string(ranks[at]);
   }
   return text;
-}
-
-std::uint32_t run_watched(Lane& lane, std::uint32_t budget) {
-  BlockWatch& watch = *lane.block->watch;
-  std::uint32_t left = budget;
-  while (left != 0) {
-    --left;
-    const Op& op = lane.ops[lane.pc++];
-    if (op.guard >= 0 && ((lane.regs[op.guard] & 1) != 0) == op.guard_negated) continue;
-    if (op.access.kind == Access::Kind::none) {
-      op.run(lane, op);
-    } else {
-      if (op.access.first != nullptr) op.access.first(lane, op);
-      if (lane.state == LaneState::running) watch.execute(lane, op);
-    }
-    if (lane.state != LaneState::running) break;
-  }
-  if (lane.state == LaneState::exited) watch.exits(lane);
-  return budget - left;
 }
 
 }  // namespace
