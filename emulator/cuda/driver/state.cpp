@@ -276,11 +276,7 @@ void Driver::empty(Context& context) {
       ++at;
       continue;
     }
-    memory.remove(at->first);
-    if (at->second.kind != Allocation::Kind::registered) {
-      freed_.add(at->first, mapped_bytes(at->second.bytes));
-      allocated_ -= at->second.bytes;
-    }
+    give_back(at->second);
     at = allocations_.erase(at);
   }
 }
@@ -344,16 +340,19 @@ CUresult Driver::release(std::uint64_t address, Allocation::Kind kind) {
   const auto found = allocations_.find(address);
   const bool registered = kind == Allocation::Kind::registered;
   if (found == allocations_.end()) return registered ? memory_not_registered : invalid_value;
-  const Allocation held = found->second;
+  const Allocation& held = found->second;
   const bool managed = kind == Allocation::Kind::device && held.kind == Allocation::Kind::managed;
   if (held.kind != kind && !managed) return registered ? memory_not_registered : invalid_value;
-  memory.remove(address);
+  give_back(held);
   allocations_.erase(found);
-  if (!registered) {
-    freed_.add(held.begin, mapped_bytes(held.bytes));
-    allocated_ -= held.bytes;
-  }
   return success;
+}
+
+void Driver::give_back(const Allocation& held) {
+  memory.remove(held.begin);
+  if (held.kind == Allocation::Kind::registered) return;
+  freed_.add(held.begin, mapped_bytes(held.bytes));
+  allocated_ -= held.bytes;
 }
 
 Allocation Driver::holding(std::uint64_t address) {

@@ -171,6 +171,8 @@ class Driver {
  private:
   Driver();
   void empty(Context& context);
+  // The memory of an allocation. Under memory_mutex_.
+  void give_back(const Allocation& held);
   void turn_checks_on();
 
   std::atomic<bool> started_{false};
