@@ -231,7 +231,9 @@ void pending_count(Lane& lane, const Op& op) {
 
 // --- Decoding.
 
-Space take_space(Decoding& with) { return with.take_shared() ? Space::shared : Space::generic; }
+Space shared_or_generic(Decoding& with) {
+  return with.take_shared() ? Space::shared : Space::generic;
+}
 
 Access access_of(Access::Kind kind, Space space) {
   Access access;
@@ -303,7 +305,7 @@ bool decode_async(Decoding& with) {
   } else if (with.take("mbarrier")) {
     if (!with.take("arrive")) return false;
     const bool counts = with.take("noinc");
-    const Space space = take_space(with);
+    const Space space = shared_or_generic(with);
     with.need_count(1, 1);
     with.op.access = access_of(Access::Kind::modify, space);
     with.op.access.strong = true;
@@ -326,7 +328,7 @@ bool decode_arrival(Decoding& with, bool is_drop) {
   const bool no_complete = with.take("noComplete");
   const std::size_t order = with.take_one({"release", "relaxed"});
   const Scope scope = with.take_scope().value_or(Scope::block);
-  const Space space = take_space(with);
+  const Space space = shared_or_generic(with);
   with.need_count(2, 3);
   with.op.access = access_of(Access::Kind::modify, space);
   with.op.access.strong = true;
@@ -349,7 +351,7 @@ bool decode_test(Decoding& with) {
   with.op.negated = with.take("parity");
   const std::size_t order = with.take_one({"acquire", "relaxed"});
   const Scope scope = with.take_scope().value_or(Scope::block);
-  const Space space = take_space(with);
+  const Space space = shared_or_generic(with);
   with.need_count(3, 4);  // The fourth of try_wait is a time limit.
   const bool is_parity = with.op.negated;
   with.op.access = access_of(Access::Kind::wait, space);
@@ -382,7 +384,7 @@ bool decode_mbarrier(Decoding& with) {
   if (what > 3) return false;
   if (what > 1) with.take("relaxed");
   const Scope scope = what > 1 ? with.take_scope().value_or(Scope::block) : Scope::block;
-  const Space space = take_space(with);
+  const Space space = shared_or_generic(with);
   with.need_count(what == 1 ? 1 : 2, what == 1 ? 1 : 2);
   with.op.access = access_of(what > 1 ? Access::Kind::modify : Access::Kind::initialise, space);
   with.op.access.strong = what > 1;

@@ -223,11 +223,11 @@ bool decode_atomic(Decoding& with) {
   if (with.take("proxy")) {
     with.take_one({"async", "alias"});
     with.take_one({"global", "shared::cta", "shared::cluster"});
-    with.op.run = [](Lane&, const Op&) {};
+    with.op.run = &nothing;
     return true;
   }
   if (with.take("mbarrier_init")) {
-    with.op.run = [](Lane&, const Op&) {};
+    with.op.run = &nothing;
     if (!with.take("release") || !with.take("cluster")) with.refuse("this form is not known");
     return true;
   }

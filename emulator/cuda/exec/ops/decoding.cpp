@@ -223,6 +223,8 @@ std::uint32_t Decoding::meeting_number() const {
   return static_cast<std::uint32_t>(std::hash<std::string>()(words));
 }
 
+void nothing(Lane&, const Op&) {}
+
 void add_destinations(Decoding& with, const Operand& of) {
   for (const Operand& element : of.elements) {
     with.op.tos.push_back(with.destination_of(element));

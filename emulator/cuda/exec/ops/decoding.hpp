@@ -86,6 +86,9 @@ bool decode_warp(Decoding& with);
 bool decode_copies(Decoding& with);
 bool decode_matrix(Decoding& with);
 
+// Of an instruction that has no effect here.
+void nothing(Lane& lane, const Op& op);
+
 // The elements of a vector or a list become op.tos, or op.more.
 void add_destinations(Decoding& with, const ptx::Operand& of);
 void add_sources(Decoding& with, const ptx::Operand& of, ptx::Type type);

@@ -102,7 +102,6 @@ void is_in_space(Lane& lane, const Op& op) {
                                          : lies_in(lane, space, address);
   put<std::uint32_t>(lane, op.to, is ? 1 : 0);
 }
-void nothing(Lane&, const Op&) {}
 
 // --- Decoding.
 
