@@ -74,12 +74,18 @@ std::uint64_t now_ns() {
                                         .count());
 }
 
-std::string lane_text(const Grid& grid, std::uint64_t block, std::uint32_t rank) {
-  const auto three = [](std::uint64_t index, const std::array<std::uint32_t, 3>& of) {
+std::string lane_text(const Extent& blocks, const Extent& threads, std::uint64_t block,
+                      std::uint32_t rank) {
+  const auto three = [](std::uint64_t index, const Extent& of) {
     return "(" + std::to_string(index % of[0]) + "," + std::to_string(index / of[0] % of[1]) + "," +
            std::to_string(index / of[0] / of[1]) + ")";
   };
-  return "block " + three(block, grid.blocks) + ", thread " + three(rank, grid.threads);
+  return "block " + three(block, blocks) + ", thread " + three(rank, threads);
+}
+
+std::string lane_text(const Lane& lane) {
+  const Grid& grid = *lane.block->grid;
+  return lane_text(grid.blocks, grid.threads, lane.block->index, lane.rank);
 }
 
 std::string place_text(const Code& code, const Op& op) {
@@ -96,8 +102,8 @@ std::string place_text(const Code& code, const Op& op) {
 
 void Lane::fail(Fault fault, const std::string& sentence) {
   const Op& op = ops[waits_at != nullptr ? static_cast<std::uint32_t>(waits_at - ops) : pc - 1];
-  const std::string report = sentence + ", at " + place_text(*code, op) + " in " + code->name +
-                             ", " + lane_text(*block->grid, block->index, rank);
+  const std::string report =
+      sentence + ", at " + place_text(*code, op) + " in " + code->name + ", " + lane_text(*this);
   block->grid->fail(fault, report);
   state = LaneState::exited;
 }

@@ -34,11 +34,13 @@ struct Schedule {
   std::uint64_t seed = 0;
 };
 
+using Extent = std::array<std::uint32_t, 3>;
+
 // One launch.
 struct Grid {
   const Code* entry = nullptr;
-  std::array<std::uint32_t, 3> blocks{1, 1, 1};
-  std::array<std::uint32_t, 3> threads{1, 1, 1};
+  Extent blocks{1, 1, 1};
+  Extent threads{1, 1, 1};
   std::uint64_t shared_bytes = 0;  // Static and dynamic.
   std::uint64_t dynamic_shared_bytes = 0;
   std::vector<std::byte> parameters;
@@ -129,7 +131,9 @@ struct Block {
 
 std::uint64_t now_ns();
 // "block (0,0,0), thread (1,0,0)"
-std::string lane_text(const Grid& grid, std::uint64_t block, std::uint32_t rank);
+std::string lane_text(const Extent& blocks, const Extent& threads, std::uint64_t block,
+                      std::uint32_t rank);
+std::string lane_text(const Lane& lane);
 // "module:12 `ld.u32 %r1, [%rd1]`"
 std::string place_text(const Code& code, const Op& op);
 

@@ -40,8 +40,8 @@ inline constexpr std::size_t race_reports_max = 1000;
 // Of one launch, for reports that may outlive it.
 struct LaunchNote {
   std::string kernel;
-  std::array<std::uint32_t, 3> blocks{1, 1, 1};
-  std::array<std::uint32_t, 3> threads{1, 1, 1};
+  Extent blocks{1, 1, 1};
+  Extent threads{1, 1, 1};
   std::uint64_t ended = 0;  // The number of its end; 0: it runs.
 };
 

@@ -19,11 +19,8 @@ std::string side(const Footprint& of, const LaunchNote& note) {
   std::string text = of.strong ? "an atomic " : "a plain ";
   text += of.writes ? "write" : "read";
   if (of.strong) text += scopes[static_cast<std::size_t>(of.scope)];
-  Grid shape;
-  shape.blocks = note.blocks;
-  shape.threads = note.threads;
   return text + " at " + text_of_place(of.place, note.kernel) + " by " +
-         lane_text(shape, of.lane / lanes_of(note),
+         lane_text(note.blocks, note.threads, of.lane / lanes_of(note),
                    static_cast<std::uint32_t>(of.lane % lanes_of(note)));
 }
 

@@ -96,7 +96,7 @@ void UninitialisedReads::report(const Lane& lane, const Op& op, std::uint64_t of
   const Grid& grid = *lane.block->grid;
   say_("uninitialised shared memory in kernel " + grid.entry->name + ": byte " +
        hexadecimal(offset) + " is read at " + text_of_place(place, grid.entry->name) + " by " +
-       lane_text(grid, lane.block->index, lane.rank) +
+       lane_text(lane) +
        ", and no lane of the block wrote it before; write it first, and let a barrier stand "
        "between");
 }
