@@ -5,7 +5,7 @@ whose numbers are also drawn.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from devtool.console import Refused, say
@@ -109,73 +109,63 @@ def _capped(rows: list[Record]) -> tuple[list[str], list[float]]:
     return policies, sorted({float(row["cap"]) for row in capped})
 
 
-def _governor_bars(rows: list[Record]) -> list[Bars]:
+def _by_cap(
+    rows: list[Record],
+    key: str,
+    title: str,
+    label: str,
+    text: Callable[[float], str],
+    scale: float,
+    heading: str = "cap",
+    log_y: bool = True,
+) -> Bars:
+    """A value of each policy under each cap: `text` in the table, times `scale` in the plot."""
     policies, caps = _capped(rows)
     names = [_percent(cap) for cap in caps]
-
-    def bars(key: str, title: str, label: str, log_y: bool) -> Bars:
-        cells = {
-            policy: [
-                row[key] if (row := _governed(rows, policy, cap)) is not None else None
-                for cap in caps
-            ]
-            for policy in policies
-        }
-        table = [
-            [name, *(_percent(cells[policy][at]) for policy in policies)]
-            for at, name in enumerate(names)
+    cells: dict[str, list[float | None]] = {
+        policy: [
+            row[key] if (row := _governed(rows, policy, cap)) is not None else None for cap in caps
         ]
-        groups: dict[str, list[float | None]] = {
-            policy: [None if value is None else value * 100 for value in values]
-            for policy, values in cells.items()
-        }
-        if key != "of_ideal":
-            groups = {"the cap": [cap * 100 for cap in caps], **groups}
-        heading = ["cap", *policies]
-        return Bars(
-            key.replace("_", "-"), title, heading, table, names, groups, "cap", label, log_y
-        )
+        for policy in policies
+    }
+    table = [
+        [name, *("–" if one is None else text(one) for one in line)]
+        for name, line in zip(names, zip(*cells.values(), strict=True), strict=True)
+    ]
+    groups: dict[str, list[float | None]] = {
+        policy: [None if value is None else value * scale for value in values]
+        for policy, values in cells.items()
+    }
+    return Bars(
+        *(key.replace("_", "-"), title, [heading, *policies], table, names, groups, heading),
+        label,
+        log_y,
+    )
 
-    shares = [bars("share", "Share of all cores' CPU time under a cap", "share, %", log_y=True)]
+
+def _governor_bars(rows: list[Record]) -> list[Bars]:
+    caps: list[float | None] = [cap * 100 for cap in _capped(rows)[1]]
+
+    def shares_of(key: str, title: str) -> Bars:
+        bars = _by_cap(rows, key, title, "share, %", _percent, 100)
+        return replace(bars, groups={"the cap": caps, **bars.groups})
+
+    shares = [shares_of("share", "Share of all cores' CPU time under a cap")]
     if all("ledger_share" in row for row in rows):
         # The published ticker of `backoff` is a thread of its own, which sleeps in short steps: its
         # cost is the machine's, and no part of what requests cost.
         title = "The same by the server's ledger, the ticker of backoff left out"
-        shares.append(bars("ledger_share", title, "share, %", log_y=True))
-    return [
-        *shares,
-        bars(
-            "of_ideal",
-            "Throughput of what the cap could pay for",
-            "of that throughput, %",
-            log_y=False,
-        ),
-    ]
+        shares.append(shares_of("ledger_share", title))
+    title = "Throughput of what the cap could pay for"
+    label = "of that throughput, %"
+    return [*shares, _by_cap(rows, "of_ideal", title, label, _percent, 100, log_y=False)]
 
 
 def _beside_bars(rows: list[Record]) -> list[Bars]:
     """Policies that look at other programs: requests served, and what those programs lost."""
-    policies, caps = _capped(rows)
-    names = [_percent(cap) for cap in caps]
-
-    def found(key: str, cap: float) -> list[float | None]:
-        some = [_governed(rows, policy, cap) for policy in policies]
-        return [None if row is None else row[key] for row in some]
 
     def bars(key: str, title: str, label: str, text: Callable[[float], str], scale: float) -> Bars:
-        cells = [found(key, cap) for cap in caps]
-        table = [
-            [name, *("–" if one is None else text(one) for one in line)]
-            for name, line in zip(names, cells, strict=True)
-        ]
-        groups: dict[str, list[float | None]] = {
-            policy: [None if value is None else value * scale for value in values]
-            for policy, values in zip(policies, zip(*cells, strict=True), strict=True)
-        }
-        heading = ["cap, or permitted loss", *policies]
-        return Bars(
-            key.replace("_", "-"), title, heading, table, names, groups, heading[0], label, True
-        )
+        return _by_cap(rows, key, title, label, text, scale, "cap, or permitted loss")
 
     all_bars = [
         bars("throughput", "Requests a second", "requests/s", lambda value: f"{value:,.0f}", 1),
