@@ -274,10 +274,8 @@ EXPERIMENTS = (
             _operation_row,
             {f"{name}_ns": heading for name, heading in OPERATIONS.items()},
             {
-                "compare_swap_ns": "compare-swap",
-                "swap_ns": "swap",
-                "atomic_load_ns": "atomic load",
-                "load_ns": "load",
+                f"{name}_ns": OPERATIONS[name]
+                for name in ("compare_swap", "swap", "atomic_load", "load")
             },
             "memory, units of the device",
             "time, ns",
