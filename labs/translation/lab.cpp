@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,6 +13,7 @@
 #include "labs/interference/harm/machine.hpp"
 #include "labs/interference/options.hpp"
 #include "labs/interference/progress_line.hpp"
+#include "labs/interference/study_page.hpp"
 #include "labs/translation/measured/page_memory.hpp"
 #include "labs/translation/page.hpp"
 #include "labs/translation/study.hpp"
@@ -140,18 +139,6 @@ std::string table(const Rows& rows, bool simulated_only, bool color) {
          "verdicts: " + verdicts + "\n";
 }
 
-Status write_page(const std::string& path, const ordered_json& result) {
-  if (path.empty()) return {};
-  errno = 0;
-  std::ofstream file(path);
-  file << page_of(result);
-  file.close();
-  if (file) return {};
-  return Error{errno == 0 ? EIO : errno, fmt::format("cannot write {}: {}; name another file with "
-                                                     "--html",
-                                                     path, std::strerror(errno))};
-}
-
 int run(const cli::Context& context, const Options& options) {
   const auto complain = [](const Error& error) {
     return cli::complain(fmt::format("lab translation: {}", error.message),
@@ -167,7 +154,11 @@ int run(const cli::Context& context, const Options& options) {
   const ordered_json result = {{"rows", rows.value()},   {"machine_facts", harm::machine()},
                                {"seed", plan->seed},     {"rounds", plan->rounds},
                                {"quick", options.quick}, {"verdicts", verdicts_of(rows.value())}};
-  if (Status status = write_page(options.html, result); !status) return complain(status.error());
+  if (!options.html.empty()) {
+    if (Status status = write_page(options.html, page_of(result)); !status) {
+      return complain(status.error());
+    }
+  }
   if (context.json) return cli::print(result.dump() + "\n");
   return cli::print(table(rows.value(), options.simulate, context.color));
 }

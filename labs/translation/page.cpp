@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "labs/interference/study_page.hpp"
 #include "labs/translation/study.hpp"
 #include "telemetry/html.hpp"
 
@@ -17,17 +18,9 @@ namespace {
 using nlohmann::ordered_json;
 using telemetry::in_html;
 
-constexpr const char* style = R"(
-body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:70rem;padding:1rem;color:#1b1f24;background:#fff}
-h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2rem}
-.wide{overflow-x:auto}table{border-collapse:collapse;min-width:100%}
-td,th{border-bottom:1px solid #d0d7de;padding:.4rem .6rem;text-align:left;vertical-align:top}
-td.number{text-align:right;white-space:nowrap}
-.reproduced{color:#116329;font-weight:600}.not-reproduced{color:#a40e26;font-weight:600}
-.cannot-tell,.not-measurable-here{color:#57606a}
-.simulated{background:#fff8c5;padding:0 .3rem}
-svg{max-width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:#1b1f24}
-)";
+constexpr const char* own_rules =
+    ".cannot-tell,.not-measurable-here{color:#57606a}\n"
+    ".simulated{background:#fff8c5;padding:0 .3rem}\n";
 
 std::string text_of_cell(const ordered_json& value) {
   if (value.is_null()) return "-";
@@ -79,15 +72,13 @@ std::string statements_table(const Rows& rows) {
       "<th>source<th>verdict<th>note</tr>\n";
   for (const ordered_json& row : rows) {
     const std::string verdict = row["verdict"];
-    std::string name = verdict;
-    std::replace(name.begin(), name.end(), ' ', '-');
     const std::string source = row["source"];
     html += fmt::format(
         "<tr><td>{}<td>{}<td class=number>{}<td class=number>{}<td class=number>{}<td><span "
         "class={}>{}</span><td class={}>{}<td>{}</tr>\n",
         in_html(row["section"]), in_html(row["says"]), in_html(row["thesis"]),
         in_html(interval_text(row["ours"])), in_html(permitted_text(row["permitted"])), source,
-        source, name, verdict, in_html(row["note"]));
+        source, class_of_verdict(verdict), verdict, in_html(row["note"]));
   }
   return html + "</table></div>\n";
 }
@@ -171,14 +162,6 @@ std::string levels_chart(const Rows& points) {
   return chart("time of a load by the pages touched", "pages touched", "ns a load", lines);
 }
 
-std::string machine_list(const ordered_json& machine) {
-  std::string rows;
-  for (const auto& [key, value] : machine.items()) {
-    rows += fmt::format("<tr><th>{}<td>{}</tr>\n", in_html(key), in_html(text_of_cell(value)));
-  }
-  return "<div class=wide><table>" + rows + "</table></div>\n";
-}
-
 }  // namespace
 
 std::string page_of(const ordered_json& result) {
@@ -244,12 +227,7 @@ std::string page_of(const ordered_json& result) {
           (of("absent").empty() ? std::string("<p>Everything was measured.</p>\n")
                                 : table_of(of("absent"), {{"what", "what"}, {"why", "why"}}));
   body += "<h2>Machine</h2>\n" + machine_list(result["machine_facts"]);
-  return fmt::format(
-      "<!doctype html>\n<html lang=en><head><meta charset=utf-8>"
-      "<meta name=viewport content=\"width=device-width, initial-scale=1\">"
-      "<link rel=icon href=\"data:,\">"
-      "<title>Address translation</title><style>{}</style></head><body>\n{}</body></html>\n",
-      style, body);
+  return study_page("Address translation", own_rules, body);
 }
 
 }  // namespace k2k::labs::translation

@@ -7,8 +7,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -21,6 +19,7 @@
 #include "labs/interference/harm/records.hpp"
 #include "labs/interference/options.hpp"
 #include "labs/interference/progress_line.hpp"
+#include "labs/interference/study_page.hpp"
 
 namespace k2k::labs::harm {
 
@@ -190,18 +189,6 @@ int complain(const Error& error) {
                        error.code == EINVAL ? cli::exit_usage : cli::exit_failure);
 }
 
-Status write_page(const std::string& path, const ordered_json& result) {
-  if (path.empty()) return {};
-  errno = 0;
-  std::ofstream file(path);
-  file << page_of(result);
-  file.close();
-  if (file) return {};
-  return Error{errno == 0 ? EIO : errno, fmt::format("cannot write {}: {}; name another file with "
-                                                     "--html",
-                                                     path, std::strerror(errno))};
-}
-
 int run(const cli::Context& context, const Options& options) {
   const auto loaded = context.load();
   if (!loaded) return cli::complain_config(loaded.error());
@@ -291,7 +278,11 @@ int run(const cli::Context& context, const Options& options) {
   const ordered_json result = result_of(
       study, outcomes.value(), judge_claims(claims.value(), outcomes.value()), !measured.stopped());
   if (Status status = records.write(result); !status) return complain(status.error());
-  if (Status status = write_page(options.html, result); !status) return complain(status.error());
+  if (!options.html.empty()) {
+    if (Status status = write_page(options.html, page_of(result)); !status) {
+      return complain(status.error());
+    }
+  }
   if (!context.json) {
     if (const int status = cli::print(table(result, context.color)); status != cli::exit_ok) {
       return status;

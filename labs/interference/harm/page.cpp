@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "labs/interference/study_page.hpp"
 #include "telemetry/html.hpp"
 
 namespace k2k::labs::harm {
@@ -15,16 +16,8 @@ namespace {
 using nlohmann::ordered_json;
 using telemetry::in_html;
 
-constexpr const char* style = R"(
-body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:70rem;padding:1rem;color:#1b1f24;background:#fff}
-h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2rem}
-.wide{overflow-x:auto}table{border-collapse:collapse;min-width:100%}
-td,th{border-bottom:1px solid #d0d7de;padding:.4rem .6rem;text-align:left;vertical-align:top}
-td.number{text-align:right;white-space:nowrap}
-.reproduced{color:#116329;font-weight:600}.not-reproduced{color:#a40e26;font-weight:600}
-.cannot-tell,.not-measured,.not-measurable-here{color:#57606a}
-svg{max-width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:#1b1f24}
-)";
+constexpr const char* own_rules =
+    ".cannot-tell,.not-measured,.not-measurable-here{color:#57606a}\n";
 
 std::string ratio_text(const ordered_json& ours) {
   if (ours.is_null()) return "-";
@@ -36,13 +29,11 @@ std::string claims_table(const ordered_json& claims) {
   std::string rows;
   for (const ordered_json& one : claims) {
     const std::string verdict = one["verdict"];
-    std::string name = verdict;
-    std::replace(name.begin(), name.end(), ' ', '-');
     rows += fmt::format(
         "<tr><td>{}</td><td>{}</td><td class=number>{}</td><td class=number>{}</td>"
         "<td class={}>{}</td><td>{}</td></tr>\n",
         in_html(one["section"]), in_html(one["says"]), in_html(one["paper"]),
-        in_html(ratio_text(one["ours"])), name, verdict, in_html(one["note"]));
+        in_html(ratio_text(one["ours"])), class_of_verdict(verdict), verdict, in_html(one["note"]));
   }
   return "<div class=wide><table><tr><th>section<th>the paper says<th>paper<th>ours, as a ratio"
          "<th>verdict<th>note</tr>\n" +
@@ -303,23 +294,10 @@ std::string decomposition_table(const ordered_json& comparisons) {
          rows + "</table></div>\n";
 }
 
-std::string machine_list(const ordered_json& machine) {
-  std::string rows;
-  for (const auto& [key, value] : machine.items()) {
-    rows += fmt::format("<tr><th>{}<td>{}</tr>\n", in_html(key),
-                        in_html(value.is_string() ? value.get<std::string>() : value.dump()));
-  }
-  return "<div class=wide><table>" + rows + "</table></div>\n";
-}
-
 }  // namespace
 
 std::string page_of(const ordered_json& result) {
-  return fmt::format(
-      "<!doctype html>\n<html lang=en><head><meta charset=utf-8>"
-      "<meta name=viewport content=\"width=device-width, initial-scale=1\">"
-      "<link rel=icon href=\"data:,\">"
-      "<title>Interference from accelerators' requests</title><style>{}</style></head><body>\n"
+  const std::string body = fmt::format(
       "<h1>Interference from accelerators' requests</h1>\n"
       "<p>Seed {}, {} threads a victim, runs of {:.2g} s{}. Each figure compares runs in pairs, in "
       "the order ABBA or BAAB; intervals are of 95 %.</p>\n"
@@ -343,14 +321,15 @@ std::string page_of(const ordered_json& result) {
       "<h2>Comparisons</h2>\n<p>Run delay is added time on a run queue, as a part of the CPU time "
       "alone; CPU time and wall time are logarithms of the ratio. A comparison that ends "
       "&quot;exhausted&quot; or &quot;cut&quot; is not as precise as it should be.</p>\n{}"
-      "<h2>Machine</h2>\n{}</body></html>\n",
-      style, result["seed"].get<std::uint64_t>(), result["threads"].get<unsigned>(),
+      "<h2>Machine</h2>\n{}",
+      result["seed"].get<std::uint64_t>(), result["threads"].get<unsigned>(),
       result["run_s"].get<double>(), result["complete"].get<bool>() ? "" : ", not complete",
       claims_table(result["claims"]), chart(result["comparisons"]),
       pareto_charts(result["settings"]), settings_table(result["settings"]),
       auto_tables(result["auto"]), decomposition_table(result["comparisons"]),
       tails_table(result["comparisons"]), comparisons_table(result["comparisons"]),
       machine_list(result["machine"]));
+  return study_page("Interference from accelerators' requests", own_rules, body);
 }
 
 }  // namespace k2k::labs::harm
