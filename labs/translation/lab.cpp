@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/text_table.hpp"
+#include "labs/interference/complain.hpp"
 #include "labs/interference/harm/machine.hpp"
 #include "labs/interference/options.hpp"
 #include "labs/interference/progress_line.hpp"
@@ -140,10 +141,7 @@ std::string table(const Rows& rows, bool simulated_only, bool color) {
 }
 
 int run(const cli::Context& context, const Options& options) {
-  const auto complain = [](const Error& error) {
-    return cli::complain(fmt::format("lab translation: {}", error.message),
-                         error.code == EINVAL ? cli::exit_usage : cli::exit_failure);
-  };
+  const auto complain = [](const Error& error) { return labs::complain("translation", error); };
   const Result<StudyPlan> plan = plan_of(options);
   if (!plan) return complain(plan.error());
   Result<Rows> rows = [&] {

@@ -15,6 +15,7 @@
 #include "labs/interference/coalescing/measure.hpp"
 #include "labs/interference/coalescing/model.hpp"
 #include "labs/interference/coalescing/shapes.hpp"
+#include "labs/interference/complain.hpp"
 #include "labs/interference/governor/study.hpp"
 #include "labs/interference/options.hpp"
 #include "labs/interference/progress_line.hpp"
@@ -178,10 +179,7 @@ Result<std::vector<ordered_json>> run_all(const RuntimeConfig& config, const Pla
 }
 
 int run(const cli::Context& context, const Options& options) {
-  const auto complain = [](const Error& error) {
-    return cli::complain(fmt::format("lab coalescing: {}", error.message),
-                         error.code == EINVAL ? cli::exit_usage : cli::exit_failure);
-  };
+  const auto complain = [](const Error& error) { return labs::complain("coalescing", error); };
   const Result<std::vector<const Shape*>> chosen = shapes_of(options);
   if (!chosen) return complain(chosen.error());
   const auto loaded = context.load();

@@ -12,6 +12,7 @@
 
 #include "base/temporary_folder.hpp"
 #include "cli/text_table.hpp"
+#include "labs/interference/complain.hpp"
 #include "labs/interference/harm/claims.hpp"
 #include "labs/interference/harm/machine.hpp"
 #include "labs/interference/harm/page.hpp"
@@ -184,10 +185,7 @@ Result<StudyOptions> study_options(const Options& options, const RuntimeConfig& 
   return study;
 }
 
-int complain(const Error& error) {
-  return cli::complain(fmt::format("lab interference: {}", error.message),
-                       error.code == EINVAL ? cli::exit_usage : cli::exit_failure);
-}
+int complain(const Error& error) { return labs::complain("interference", error); }
 
 int run(const cli::Context& context, const Options& options) {
   const auto loaded = context.load();

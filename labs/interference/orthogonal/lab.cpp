@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/text_table.hpp"
+#include "labs/interference/complain.hpp"
 #include "labs/interference/options.hpp"
 #include "labs/interference/orthogonal/orthogonal.hpp"
 #include "labs/interference/progress_line.hpp"
@@ -91,10 +92,7 @@ Result<std::vector<ordered_json>> run_all(const RuntimeConfig& config,
 }
 
 int run(const cli::Context& context, const Options& options) {
-  const auto complain = [](const Error& error) {
-    return cli::complain(fmt::format("lab orthogonal: {}", error.message),
-                         error.code == EINVAL ? cli::exit_usage : cli::exit_failure);
-  };
+  const auto complain = [](const Error& error) { return labs::complain("orthogonal", error); };
   double seconds = 0;  // As long as usual.
   if (Status status = read_seconds(options.seconds, seconds_min, seconds_max, seconds); !status) {
     return complain(status.error());
