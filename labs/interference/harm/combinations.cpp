@@ -108,9 +108,7 @@ void find_front(std::vector<SettingPoint>& points) {
 
 ordered_json json_of(const bench::Interval& interval) {
   if (interval.rounds == 0) return nullptr;
-  return {{"low", governor::rounded(interval.low)},
-          {"mean", governor::rounded(interval.mean)},
-          {"high", governor::rounded(interval.high)}};
+  return json_of(Estimate{interval.low, interval.mean, interval.high});
 }
 
 }  // namespace
@@ -173,12 +171,12 @@ ordered_json json_of(const SettingPoint& point) {
     json["dominates"] = point.dominates;
   }
   if (point.crowd.limit > 0) {
+    const double limit = point.crowd.limit;
     json["devices"] = point.crowd.devices;
-    json["limit"] = point.crowd.limit;
-    json["of_limit"] = {{"low", governor::rounded(point.share.low / point.crowd.limit)},
-                        {"mean", governor::rounded(point.share.mean / point.crowd.limit)},
-                        {"high", governor::rounded(point.share.high / point.crowd.limit)}};
-    json["kept"] = point.share.high <= limit_slack * point.crowd.limit;
+    json["limit"] = limit;
+    json["of_limit"] = json_of(
+        Estimate{point.share.low / limit, point.share.mean / limit, point.share.high / limit});
+    json["kept"] = point.share.high <= limit_slack * limit;
   }
   return json;
 }

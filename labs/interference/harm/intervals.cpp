@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "labs/interference/governor/study.hpp"
 
 namespace k2k::labs::harm {
 
@@ -42,6 +45,12 @@ bench::Interval quotient_of(const bench::Interval& above, const bench::Interval&
   const double spread = std::sqrt(up * up + down * down);
   return interval_from(std::log(above.mean) - std::log(below.mean), spread,
                        std::min(above.rounds, below.rounds));
+}
+
+nlohmann::ordered_json json_of(const Estimate& estimate) {
+  return {{"low", governor::rounded(estimate.low)},
+          {"mean", governor::rounded(estimate.mean)},
+          {"high", governor::rounded(estimate.high)}};
 }
 
 }  // namespace k2k::labs::harm

@@ -7,6 +7,7 @@
 #include "governor/loss_filter.hpp"
 #include "labs/interference/governor/study.hpp"
 #include "labs/interference/harm/combinations.hpp"
+#include "labs/interference/harm/intervals.hpp"
 #include "labs/interference/options.hpp"
 
 namespace k2k::labs::harm {
@@ -140,10 +141,7 @@ ordered_json json_of(const AutoPoint& point) {
     victims.push_back({{"victim", one.victim},
                        {"factor", nullptr},
                        {"constant", rounded(one.constant)},
-                       {"loss",
-                        {{"low", rounded(one.loss.low)},
-                         {"mean", rounded(one.loss.mean)},
-                         {"high", rounded(one.loss.high)}}},
+                       {"loss", json_of(one.loss)},
                        {"scaled_high", rounded(one.scaled_high)},
                        {"kept", one.kept},
                        {"rate_to_base", nullptr},

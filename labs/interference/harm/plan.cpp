@@ -8,6 +8,7 @@
 
 #include "labs/interference/governor/study.hpp"
 #include "labs/interference/harm/combinations.hpp"
+#include "labs/interference/harm/intervals.hpp"
 #include "labs/interference/harm/leave_one_out.hpp"
 #include "labs/interference/harm/machine.hpp"
 #include "labs/interference/harm/records.hpp"
@@ -49,12 +50,6 @@ const std::vector<std::string> all_settings = {"staged",
                                                "default+devices=4+limit=5%",
                                                "default+devices=8+limit=5%",
                                                "default+devices=16+limit=5%"};
-
-ordered_json json_of(const Estimate& estimate) {
-  return {{"low", governor::rounded(estimate.low)},
-          {"mean", governor::rounded(estimate.mean)},
-          {"high", governor::rounded(estimate.high)}};
-}
 
 // Idle time by cpuidle's states against that by /proc/stat.
 ordered_json idle_states_of(const Figures& figures) {
