@@ -5,6 +5,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -67,14 +68,8 @@ Counters counters_of(std::string_view stat, std::string_view interrupts) {
   return counters;
 }
 
-namespace {
-
-bool is_polling(const std::string& state) { return state == "POLL"; }
-
-// -1 if no core shows a state of this kind; of polling, if none shows any state.
-double seconds_in_states(const std::string& cores, bool polling) {
-  double sum = 0;
-  bool shown = false;
+IdleSeconds idle_seconds(const std::string& cores) {
+  IdleSeconds idle;
   for (int core = 0;; ++core) {
     const std::string folder = fmt::format("{}/cpu{}", cores, core);
     if (::access(folder.c_str(), F_OK) != 0) break;
@@ -83,19 +78,17 @@ double seconds_in_states(const std::string& cores, bool polling) {
       const std::string name = text_of(files + "name");
       const std::string time = text_of(files + "time");  // In microseconds.
       if (name.empty() || time.empty()) continue;
-      if (polling) shown = true;
-      if (is_polling(name) != polling) continue;
-      shown = true;
-      sum += std::strtod(time.c_str(), nullptr) / 1e6;
+      const double seconds = std::strtod(time.c_str(), nullptr) / 1e6;
+      idle.polling = std::max(idle.polling, 0.0);  // A state is shown.
+      if (name == "POLL") {
+        idle.polling += seconds;
+      } else {
+        idle.asleep = std::max(idle.asleep, 0.0) + seconds;
+      }
     }
   }
-  return shown ? sum : -1;
+  return idle;
 }
-
-}  // namespace
-
-double asleep_seconds(const std::string& cores) { return seconds_in_states(cores, false); }
-double polling_seconds(const std::string& cores) { return seconds_in_states(cores, true); }
 
 void visit_cores() {
   cpu_set_t usable;
@@ -113,9 +106,9 @@ void visit_cores() {
 
 Counters read_counters() {
   Counters counters = counters_of(text_of("/proc/stat"), text_of("/proc/interrupts"));
-  constexpr const char* cores = "/sys/devices/system/cpu";
-  counters.asleep_s = asleep_seconds(cores);
-  counters.polling_s = polling_seconds(cores);
+  const IdleSeconds idle = idle_seconds("/sys/devices/system/cpu");
+  counters.asleep_s = idle.asleep;
+  counters.polling_s = idle.polling;
   return counters;
 }
 

@@ -21,11 +21,13 @@ struct Counters {
 };
 // Parses /proc/stat and /proc/interrupts.
 Counters counters_of(std::string_view stat, std::string_view interrupts);
-// The time of all cores in cpuidle's states beyond polling, below /sys/devices/system/cpu; -1 if no
-// core shows one. Linux adds the time of a state when its core leaves it.
-double asleep_seconds(const std::string& cores);
-// The same in the states of polling; -1 if no core shows any state.
-double polling_seconds(const std::string& cores);
+// The time of all cores in cpuidle's states, below /sys/devices/system/cpu. Linux adds the time of
+// a state when its core leaves it.
+struct IdleSeconds {
+  double asleep = -1;   // In the states beyond polling; -1 if no core shows one.
+  double polling = -1;  // In the states of polling; -1 if no core shows any state.
+};
+IdleSeconds idle_seconds(const std::string& cores);
 // Runs for a moment on each core that the thread may use, so that the counters of cpuidle have the
 // idle time so far: a core that sleeps through a whole run would otherwise show none.
 void visit_cores();

@@ -141,15 +141,15 @@ TEST(HarmMachine, adds_the_sleep_of_all_cores_without_polling) {
     std::ofstream(folder + "/name") << name << "\n";
     std::ofstream(folder + "/time") << time << "\n";
   };
-  EXPECT_EQ(asleep_seconds(root), -1) << "no core shows a state";
+  EXPECT_EQ(idle_seconds(root).asleep, -1) << "no core shows a state";
   put(0, 0, "POLL", "9000000");
-  EXPECT_EQ(asleep_seconds(root), -1) << "polling is no sleep";
+  EXPECT_EQ(idle_seconds(root).asleep, -1) << "polling is no sleep";
   put(0, 1, "C1", "1000000");
   put(0, 2, "C6", "2000000");
   put(1, 1, "C1", "500000");
-  EXPECT_DOUBLE_EQ(asleep_seconds(root), 3.5);
-  EXPECT_DOUBLE_EQ(polling_seconds(root), 9);
-  EXPECT_EQ(polling_seconds(root + "/cpu9"), -1);
+  EXPECT_DOUBLE_EQ(idle_seconds(root).asleep, 3.5);
+  EXPECT_DOUBLE_EQ(idle_seconds(root).polling, 9);
+  EXPECT_EQ(idle_seconds(root + "/cpu9").polling, -1);
   std::filesystem::remove_all(root);
 }
 
