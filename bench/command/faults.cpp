@@ -21,8 +21,6 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
-#include <pthread.h>
-#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -40,6 +38,7 @@
 
 #include "base/clock.hpp"
 #include "bench/command/figure.hpp"
+#include "bench/thread_cores.hpp"
 #include "device/k2k.hpp"
 #include "k2k/demand_region.hpp"
 
@@ -128,25 +127,6 @@ struct Placement {
   std::optional<int> faulting = {};
 };
 
-std::vector<int> usable_cores() {
-  cpu_set_t usable;
-  CPU_ZERO(&usable);
-  ::sched_getaffinity(0, sizeof(usable), &usable);
-  std::vector<int> cores;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &usable)) cores.push_back(core);
-  }
-  return cores;
-}
-
-void stay_on(std::optional<int> core) {
-  if (!core) return;
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(*core, &one);
-  ::pthread_setaffinity_np(::pthread_self(), sizeof(one), &one);
-}
-
 // The other synchronous handler: a thread that reads faults from Linux, one at a time.
 class Reader {
  public:
@@ -163,7 +143,7 @@ class Reader {
           ::ioctl(faults_, UFFDIO_REGISTER, &wish) == 0;
     if (!ok_) return;
     thread_ = std::thread([this, core] {
-      stay_on(core);
+      if (core) stay_on(*core);
       serve();
     });
   }
@@ -218,7 +198,7 @@ Result<FaultTimes> touch_by_threads(std::size_t pages, std::uint32_t count,
     std::vector<std::thread> threads;
     for (std::uint32_t thread = 0; thread < count; ++thread) {
       threads.emplace_back([&, thread] {
-        stay_on(placement.faulting);
+        if (placement.faulting) stay_on(*placement.faulting);
         touch(thread, count);
       });
     }
@@ -255,7 +235,7 @@ Result<FaultTimes> measure(Runtime& runtime, FaultManner manner, std::size_t pag
 // The median latency of one thread's faults, with the reader on the same core and on another one;
 // null where the process may use one core only.
 Result<nlohmann::ordered_json> reader_modes(std::size_t pages, std::size_t runs) {
-  const std::vector<int> cores = usable_cores();
+  const std::vector<int> cores = cores_of_thread();
   nlohmann::ordered_json modes = {{"same core", nullptr}, {"another core", nullptr}};
   for (const char* const mode : {"same core", "another core"}) {
     const bool same = std::string_view(mode) == "same core";

@@ -1,8 +1,5 @@
 // Quantiles, and the floor: a cache-line round trip between two cores.
 
-#include <pthread.h>
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -15,28 +12,11 @@
 #include "base/clock.hpp"
 #include "bench/command/bench.hpp"
 #include "bench/command/wait_until.hpp"
+#include "bench/thread_cores.hpp"
 
 namespace k2k::bench {
 
 namespace {
-
-std::vector<int> usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  sched_getaffinity(0, sizeof(set), &set);
-  std::vector<int> cores;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(static_cast<std::size_t>(core), &set)) cores.push_back(core);
-  }
-  return cores;
-}
-
-void pin_to(int core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(static_cast<std::size_t>(core), &set);
-  pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
-}
 
 struct alignas(128) Line {
   std::atomic<std::uint32_t> word{0};
@@ -71,7 +51,7 @@ double Samples::deviation() const {
 }
 
 Result<std::vector<double>> cache_line_round_trips(int count) {
-  const std::vector<int> cores = usable_cores();
+  const std::vector<int> cores = cores_of_thread();
   if (cores.size() < 2) {
     return Error{EINVAL,
                  "the floor is a round trip between two cores, and this process may use "
@@ -84,7 +64,7 @@ Result<std::vector<double>> cache_line_round_trips(int count) {
   const auto trips = static_cast<std::uint32_t>(count);
   try {
     std::thread asker([&] {
-      pin_to(cores[0]);
+      stay_on(cores[0]);
       for (std::uint32_t trip = 1; trip <= trips; ++trip) {
         const std::uint64_t start = cycles();
         there.word.store(trip, std::memory_order_release);
@@ -93,7 +73,7 @@ Result<std::vector<double>> cache_line_round_trips(int count) {
       }
     });
     std::thread answerer([&] {
-      pin_to(cores[1]);
+      stay_on(cores[1]);
       for (std::uint32_t trip = 1; trip <= trips; ++trip) {
         there.await(trip);
         back.word.store(trip, std::memory_order_release);
@@ -108,7 +88,7 @@ Result<std::vector<double>> cache_line_round_trips(int count) {
 }
 
 Result<double> lines_handed_over(std::uint32_t waves, std::uint32_t lanes, std::uint64_t lines) {
-  const std::vector<int> cores = usable_cores();
+  const std::vector<int> cores = cores_of_thread();
   if (cores.size() < 2) {
     return Error{EINVAL,
                  "the floor is lines handed over between two cores, and this process may use only "
@@ -126,7 +106,7 @@ Result<double> lines_handed_over(std::uint32_t waves, std::uint32_t lanes, std::
   Instant end;
   try {
     std::thread asker([&] {
-      pin_to(cores[0]);
+      stay_on(cores[0]);
       begin = now();
       for (std::uint32_t turn = 1; turn <= turns + 1; ++turn) {
         for (std::uint32_t wave = 0; wave < waves; ++wave) {
@@ -143,7 +123,7 @@ Result<double> lines_handed_over(std::uint32_t waves, std::uint32_t lanes, std::
       end = now();
     });
     std::thread answerer([&] {
-      pin_to(cores[1]);
+      stay_on(cores[1]);
       for (std::uint32_t turn = 1; turn <= turns; ++turn) {
         for (std::uint32_t wave = 0; wave < waves; ++wave) {
           there[wave].await(turn);

@@ -3,21 +3,17 @@
 //
 // Threading: from anywhere.
 
-#include <sched.h>
-
 #include <cstdint>
+#include <vector>
+
+#include "bench/thread_cores.hpp"
 
 namespace k2k::labs {
 
 // The first core that the calling thread may use.
 inline std::uint32_t first_core() {
-  cpu_set_t usable;
-  CPU_ZERO(&usable);
-  sched_getaffinity(0, sizeof(usable), &usable);
-  for (std::uint32_t core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &usable)) return core;
-  }
-  return 0;
+  const std::vector<int> cores = bench::cores_of_thread();
+  return cores.empty() ? 0 : static_cast<std::uint32_t>(cores.front());
 }
 
 }  // namespace k2k::labs

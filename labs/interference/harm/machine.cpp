@@ -12,6 +12,8 @@
 #include <sstream>
 #include <vector>
 
+#include "bench/thread_cores.hpp"
+
 namespace k2k::labs::harm {
 
 namespace {
@@ -94,13 +96,7 @@ void visit_cores() {
   cpu_set_t usable;
   CPU_ZERO(&usable);
   if (::sched_getaffinity(0, sizeof(usable), &usable) != 0) return;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (!CPU_ISSET(core, &usable)) continue;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(core, &one);
-    ::sched_setaffinity(0, sizeof(one), &one);  // Returns on that core; a core offline is passed.
-  }
+  for (const int core : bench::cores_of_thread()) bench::stay_on(core);
   ::sched_setaffinity(0, sizeof(usable), &usable);
 }
 

@@ -1,6 +1,5 @@
 #include "labs/translation/measured/shootdown.hpp"
 
-#include <sched.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
+#include "bench/thread_cores.hpp"
 #include "labs/translation/measured/page_memory.hpp"
 
 namespace k2k::labs::translation {
@@ -22,24 +22,6 @@ namespace k2k::labs::translation {
 namespace {
 
 constexpr const char* no_thread = "cannot start a thread; raise the limit of processes (ulimit -u)";
-
-std::vector<int> cores_of_process() {
-  cpu_set_t usable;
-  CPU_ZERO(&usable);
-  std::vector<int> cores;
-  if (::sched_getaffinity(0, sizeof(usable), &usable) != 0) return {0};
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &usable)) cores.push_back(core);
-  }
-  return cores;
-}
-
-void hold_on(int core) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(core, &one);
-  ::sched_setaffinity(0, sizeof(one), &one);  // A core that went away: the figures are less steady.
-}
 
 double interrupts_now() {
   std::ifstream file("/proc/interrupts");
@@ -69,7 +51,7 @@ class Readers {
 
  private:
   void read(int core, const char* memory, std::size_t bytes) {
-    hold_on(core);
+    bench::stay_on(core);
     ++ready_;
     while (!stop_.load(std::memory_order_relaxed)) {
       for (std::size_t at = 0; at < bytes; at += bytes_of(PageSize::small)) {
@@ -141,12 +123,13 @@ double shootdowns_in(const char* interrupts) {
 }
 
 Result<std::vector<ShootdownCost>> shootdown_costs(std::uint32_t calls) {
-  const std::vector<int> cores = cores_of_process();
+  std::vector<int> cores = bench::cores_of_thread();
+  if (cores.empty()) cores = {0};
   std::vector<ShootdownCost> costs;
   Error problem{0, {}};
   // A thread of its own: holding the caller's on a core would outlast this function.
   const auto all = [&] {
-    hold_on(cores.front());
+    bench::stay_on(cores.front());
     const Result<PageMemory> shared =
         PageMemory::create(PageSize::small, 64 * bytes_of(PageSize::small));
     if (!shared) {
