@@ -20,13 +20,6 @@ namespace {
 
 constexpr int states_max = 16;
 
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text;
-}
-
 std::string processor() {
   std::istringstream lines(text_of("/proc/cpuinfo"));
   for (std::string line; std::getline(lines, line);) {
@@ -40,6 +33,27 @@ std::string processor() {
 bool in_guest() { return text_of("/proc/cpuinfo").find(" hypervisor") != std::string::npos; }
 
 }  // namespace
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+double interrupts_of(std::string_view interrupts, std::string_view kind) {
+  std::istringstream lines{std::string(interrupts)};
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string name;
+    words >> name;
+    if (name != kind) continue;
+    double sum = 0;
+    for (double count = 0; words >> count;) sum += count;
+    return sum;
+  }
+  return -1;
+}
 
 Counters counters_of(std::string_view stat, std::string_view interrupts) {
   const double tick = 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK));
@@ -59,13 +73,8 @@ Counters counters_of(std::string_view stat, std::string_view interrupts) {
       counters.busy_s += fields[at];
     }
   }
-  std::istringstream lines{std::string(interrupts)};
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string kind;
-    words >> kind;
-    if (kind != "RES:" && kind != "CAL:") continue;
-    for (double count = 0; words >> count;) counters.interrupts += count;
+  for (const char* const kind : {"RES:", "CAL:"}) {
+    counters.interrupts += std::max(0.0, interrupts_of(interrupts, kind));
   }
   return counters;
 }

@@ -19,6 +19,10 @@ struct Counters {
   double stolen_s = 0;    // and of it the hypervisor's.
   double interrupts = 0;  // Between cores: rescheduling and function calls.
 };
+// A file without its last ends of line; empty if it cannot be read.
+std::string text_of(const std::string& path);
+// The sum of a line of /proc/interrupts, such as "TLB:", over all cores; -1 without the line.
+double interrupts_of(std::string_view interrupts, std::string_view kind);
 // Parses /proc/stat and /proc/interrupts.
 Counters counters_of(std::string_view stat, std::string_view interrupts);
 // The time of all cores in cpuidle's states, below /sys/devices/system/cpu. Linux adds the time of

@@ -18,7 +18,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <sstream>
 
@@ -26,6 +25,7 @@
 #include "base/descriptor.hpp"
 #include "labs/interference/generators/counter_random.hpp"
 #include "labs/interference/harm/loops.hpp"
+#include "labs/interference/harm/machine.hpp"
 #include "labs/interference/harm/schedstat.hpp"
 
 namespace k2k::labs::harm {
@@ -162,9 +162,7 @@ exit $status
 )";
 
 Result<double> read_tail(const Victim& victim) {
-  std::ifstream file(victim.latencies);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const Result<double> tail = tail_of(text);
+  const Result<double> tail = tail_of(text_of(victim.latencies));
   if (tail) return tail;
   return Error{tail.error().code,
                fmt::format("{} in {}: {}", victim.name, victim.latencies, tail.error().message)};

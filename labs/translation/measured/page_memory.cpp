@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <fstream>
-#include <iterator>
+
+#include "labs/interference/harm/machine.hpp"
 
 #ifndef MAP_HUGE_2MB
 #define MAP_HUGE_2MB (21 << 26)
@@ -17,11 +18,6 @@
 namespace k2k::labs::translation {
 
 namespace {
-
-std::string text_of_file(const char* path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // The number behind `key` in lines of "Key:   123 kB", in bytes; 0 without it.
 std::size_t kilobytes_behind(std::string_view text, std::string_view key) {
@@ -88,7 +84,7 @@ Result<PageMemory> PageMemory::create(PageSize size, std::size_t bytes) {
   ::madvise(data, bytes, MADV_HUGEPAGE);
   populate(data, bytes);
   const std::size_t huge =
-      huge_bytes_in(text_of_file("/proc/self/smaps"), reinterpret_cast<std::uintptr_t>(data));
+      huge_bytes_in(harm::text_of("/proc/self/smaps"), reinterpret_cast<std::uintptr_t>(data));
   if (huge < bytes) {
     return refused(
         fmt::format("Linux gave {} bytes in huge pages; as root: echo madvise > "
@@ -123,7 +119,7 @@ std::size_t huge_bytes_in(std::string_view smaps, std::uintptr_t address) {
 }
 
 std::size_t spendable_bytes() {
-  return kilobytes_behind(text_of_file("/proc/meminfo"), "MemAvailable:") / 4 * 3;
+  return kilobytes_behind(harm::text_of("/proc/meminfo"), "MemAvailable:") / 4 * 3;
 }
 
 }  // namespace k2k::labs::translation

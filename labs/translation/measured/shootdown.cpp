@@ -5,16 +5,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <system_error>
 #include <thread>
 
 #include "base/clock.hpp"
 #include "bench/thread_cores.hpp"
+#include "labs/interference/harm/machine.hpp"
 #include "labs/translation/measured/page_memory.hpp"
 
 namespace k2k::labs::translation {
@@ -23,10 +20,7 @@ namespace {
 
 constexpr const char* no_thread = "cannot start a thread; raise the limit of processes (ulimit -u)";
 
-double interrupts_now() {
-  std::ifstream file("/proc/interrupts");
-  return shootdowns_in(std::string(std::istreambuf_iterator<char>(file), {}).c_str());
-}
+double interrupts_now() { return shootdowns_in(harm::text_of("/proc/interrupts")); }
 
 // Threads that read the memory all the time, so that their cores hold its translations.
 class Readers {
@@ -108,18 +102,8 @@ Measured measure(bool unmap, std::uint32_t pages, std::uint64_t calls) {
 
 }  // namespace
 
-double shootdowns_in(const char* interrupts) {
-  const char* at = std::strstr(interrupts, "TLB:");
-  if (at == nullptr) return -1;
-  double sum = 0;
-  at += 4;
-  while (true) {
-    char* end = nullptr;
-    const double count = std::strtod(at, &end);
-    if (end == at || *at == '\n') return sum;
-    sum += count;
-    at = end;
-  }
+double shootdowns_in(std::string_view interrupts) {
+  return harm::interrupts_of(interrupts, "TLB:");
 }
 
 Result<std::vector<ShootdownCost>> shootdown_costs(std::uint32_t calls) {

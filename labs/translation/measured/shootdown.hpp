@@ -6,6 +6,7 @@
 // Threading: measures with threads of its own, each held on one core.
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -28,6 +29,6 @@ inline constexpr std::uint32_t shootdown_pages[] = {1, 256};
 Result<std::vector<ShootdownCost>> shootdown_costs(std::uint32_t calls);
 
 // The sum of the line "TLB:" of the text of /proc/interrupts; -1 without it.
-double shootdowns_in(const char* interrupts);
+double shootdowns_in(std::string_view interrupts);
 
 }  // namespace k2k::labs::translation
