@@ -18,6 +18,15 @@ nlohmann::ordered_json goal_row(Goal goal, const std::vector<double>& rounds) {
           {"verdict", name_of(judgement.verdict)}};
 }
 
+nlohmann::ordered_json ratio_row(const char* name, const std::vector<double>& rounds) {
+  const Interval seen = interval_of(rounds);
+  return {{"ratio", name},
+          {"seen", rounded(seen.mean)},
+          {"low", rounded(seen.low)},
+          {"high", rounded(seen.high)},
+          {"rounds", seen.rounds}};
+}
+
 nlohmann::ordered_json unjudged_row(Goal goal, double seen) {
   const bool higher = goal->better == Better::higher;
   return {{"goal", goal->title},

@@ -15,6 +15,9 @@ namespace k2k::bench {
 // `rounds` holds one value per round, at least two, each above 0.
 nlohmann::ordered_json goal_row(Goal goal, const std::vector<double>& rounds);
 
+// A ratio that no goal is set for, over rounds as above: told and not judged.
+nlohmann::ordered_json ratio_row(const char* name, const std::vector<double>& rounds);
+
 // A goal that has no verdict, because its figure differs from machine to machine: what this run
 // saw, and whether it reached the goal. It sets no exit status.
 nlohmann::ordered_json unjudged_row(Goal goal, double seen);

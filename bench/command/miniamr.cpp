@@ -17,7 +17,7 @@
 #include "bench/command/app_run.hpp"
 #include "bench/command/bench.hpp"
 #include "bench/command/figure.hpp"
-#include "bench/verdict.hpp"
+#include "bench/command/goal.hpp"
 
 namespace k2k::bench {
 
@@ -113,21 +113,11 @@ Result<nlohmann::ordered_json> miniamr_memory(const RuntimeConfig&, Effort effor
                     {"sd", rounded(one.seconds.deviation())},
                     {"within_limit", one.within_limit}});
   }
-  const Interval seen = interval_of(low_by_high);
-  nlohmann::ordered_json result = {{"cells_identical", true},  // An error otherwise.
-                                   {"watermarks", rows},
-                                   {"time",
-                                    {{{"ratio", "low / high watermark"},
-                                      {"seen", rounded(seen.mean)},
-                                      {"low", rounded(seen.low)},
-                                      {"high", rounded(seen.high)},
-                                      {"rounds", seen.rounds}}}}};
-  if (available) {
-    result["limit"] = std::to_string(limit) + " MiB";
-  } else {
-    result["limit"] = "not available";
-  }
-  return result;
+  return nlohmann::ordered_json{
+      {"cells_identical", true},  // An error otherwise.
+      {"watermarks", rows},
+      {"time", nlohmann::ordered_json::array({ratio_row("low / high watermark", low_by_high)})},
+      {"limit", available ? std::to_string(limit) + " MiB" : "not available"}};
 }
 
 }  // namespace k2k::bench

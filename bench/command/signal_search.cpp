@@ -30,15 +30,6 @@ namespace {
 constexpr Goal signal_overhead = {"signal_search", "signals / direct signals on its threads"};
 constexpr const char* search_ways[] = {"serial", "launch", "direct", "signals"};
 
-nlohmann::ordered_json gain_row(const char* name, const std::vector<double>& ratios) {
-  const Interval seen = interval_of(ratios);
-  return {{"ratio", name},
-          {"seen", rounded(seen.mean)},
-          {"low", rounded(seen.low)},
-          {"high", rounded(seen.high)},
-          {"rounds", seen.rounds}};
-}
-
 }  // namespace
 
 Result<nlohmann::ordered_json> signal_search_ways(const RuntimeConfig&, Effort effort) {
@@ -87,7 +78,7 @@ Result<nlohmann::ordered_json> signal_search_ways(const RuntimeConfig&, Effort e
       {"digests_identical", true},  // The loop ends with an error otherwise.
       {"swept", swept},
       {"ways", table},
-      {"gain", nlohmann::ordered_json::array({gain_row("launch / signals", launch_by_signals)})},
+      {"gain", nlohmann::ordered_json::array({ratio_row("launch / signals", launch_by_signals)})},
       {"goals", nlohmann::ordered_json::array({goal_row(signal_overhead, signals_by_direct)})}};
 }
 
