@@ -35,14 +35,6 @@ Outcome run(const Settings& settings) {
   return outcome ? *outcome : Outcome();
 }
 
-std::uint64_t resident_now() {
-  std::ifstream statm("/proc/self/statm");
-  std::uint64_t whole = 0;
-  std::uint64_t resident = 0;
-  statm >> whole >> resident;
-  return resident * 4096;
-}
-
 std::uint64_t most_of(const Outcome& outcome) {
   return *std::max_element(outcome.resident.begin(), outcome.resident.end());
 }
@@ -163,9 +155,9 @@ TEST(Amr, returns_memory_above_the_watermark_and_none_below) {
 TEST(Amr, is_killed_within_a_limit_and_ends_with_a_watermark) {
   // Linux charges the group with the pages that its process touches first: the mesh.
   const auto grown = [](const Settings& settings) {
-    const std::uint64_t before = resident_now();
-    const std::uint64_t most = most_of(run(settings));
-    return most > before ? most - before : 0;
+    const Outcome outcome = run(settings);
+    const std::uint64_t most = most_of(outcome);
+    return most > outcome.resident_begin ? most - outcome.resident_begin : 0;
   };
   Settings low = moving;
   low.watermark = 1;
