@@ -30,6 +30,7 @@ ordered_json absent(const char* what, const std::string& why) {
 
 ordered_json stride_row(const char* machine, const char* source, const char* count, double line_us,
                         std::uint64_t line_count, double page_us, std::uint64_t page_count) {
+  // As the thesis calculates it: the difference of the times over that of the misses.
   const double miss_ns = (page_us - line_us) * 1e3 / static_cast<double>(page_count - line_count);
   return {{"table", "strides"},         {"source", source},
           {"machine", machine},         {"counted", count},

@@ -243,7 +243,7 @@ Result<Strides> strides(const ChaseOptions& options) {
       read(other.value(), line, other->bytes() / line);
       times.push_back(read(memory.value(), stride, accesses));
     }
-    return Stride{stride, (accesses - 1) * stride / page + 1,
+    return Stride{(accesses - 1) * stride / page + 1,
                   *std::min_element(times.begin(), times.end())};
   };
   return Strides{.line = measured(line), .page = measured(page)};

@@ -81,17 +81,12 @@ Result<PageGain> page_gain(const ChaseOptions& options);
 // Table 4.3 on this machine: 10,000 independent accesses, 64 bytes or 4 KiB apart, after the caches
 // and TLBs were filled with other memory.
 struct Stride {
-  std::uint64_t stride;
   std::uint64_t pages;  // Touched: the misses of a TLB that holds none of them.
   double us;
 };
 struct Strides {
   Stride line;
   Stride page;
-  // As the thesis calculates it: the difference of the times over that of the pages.
-  [[nodiscard]] double miss_ns() const {
-    return (page.us - line.us) * 1e3 / static_cast<double>(page.pages - line.pages);
-  }
 };
 Result<Strides> strides(const ChaseOptions& options);
 

@@ -29,7 +29,6 @@ struct Work {
 struct Program {
   const char* name;
   double footprint_gb;
-  const char* accesses;  // In words.
   WaveTrace (*trace)(const Work& work);
 };
 
