@@ -15,6 +15,7 @@
 
 #include "base/clock.hpp"
 #include "base/descriptor.hpp"
+#include "labs/translation/measured/mapping.hpp"
 #include "labs/translation/measured/page_memory.hpp"
 
 namespace k2k::labs::translation {
@@ -29,34 +30,6 @@ std::uint64_t faults_so_far() {
   ::getrusage(RUSAGE_THREAD, &usage);
   return static_cast<std::uint64_t>(usage.ru_minflt) + static_cast<std::uint64_t>(usage.ru_majflt);
 }
-
-class Mapping {
- public:
-  static Result<Mapping> create(std::size_t bytes, int protection, int flags, int file) {
-    void* const data = ::mmap(nullptr, bytes, protection, flags, file, 0);
-    if (data == MAP_FAILED) {
-      const int error = errno;
-      return Error{
-          error, fmt::format("cannot map {} bytes ({}); free memory, or measure fewer pages", bytes,
-                             std::strerror(error))};
-    }
-    return Mapping(static_cast<char*>(data), bytes);
-  }
-  ~Mapping() {
-    if (data_ != nullptr) ::munmap(data_, bytes_);
-  }
-  Mapping(Mapping&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
-  Mapping& operator=(Mapping&&) = delete;
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-  [[nodiscard]] char* data() const { return data_; }
-
- private:
-  Mapping(char* data, std::size_t bytes) : data_(data), bytes_(bytes) {}
-  char* data_;
-  std::size_t bytes_;
-};
 
 // A child that does nothing but share this process' pages; the destructor ends it.
 class SleepingChild {
@@ -126,9 +99,8 @@ Status keep_cheapest(FaultCost& cost, std::uint32_t repeats,
   return {};
 }
 
-Result<Mapping> anonymous(std::size_t bytes, int advice) {
-  Result<Mapping> memory =
-      Mapping::create(bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+Result<Mapping> advised(std::size_t bytes, int advice) {
+  Result<Mapping> memory = anonymous(bytes);
   if (memory) ::madvise(memory->data(), bytes, advice);
   return memory;
 }
@@ -156,19 +128,19 @@ Result<std::vector<FaultCost>> fault_costs(std::uint32_t pages, std::uint32_t re
   };
 
   Status status = add("zeros, write", "first write of anonymous memory", [&]() -> Result<Timed> {
-    const Result<Mapping> memory = anonymous(bytes, MADV_NOHUGEPAGE);
+    const Result<Mapping> memory = advised(bytes, MADV_NOHUGEPAGE);
     if (!memory) return memory.error();
     return timed([&] { write_each(memory->data(), page, pages); });
   });
   if (!status) return status.error();
   status = add("zeros, read", "first read: Linux maps its page of zeros", [&]() -> Result<Timed> {
-    const Result<Mapping> memory = anonymous(bytes, MADV_NOHUGEPAGE);
+    const Result<Mapping> memory = advised(bytes, MADV_NOHUGEPAGE);
     if (!memory) return memory.error();
     return timed([&] { read_each(memory->data(), page, pages); });
   });
   if (!status) return status.error();
   status = add("write after read", "the page of zeros is replaced", [&]() -> Result<Timed> {
-    const Result<Mapping> memory = anonymous(bytes, MADV_NOHUGEPAGE);
+    const Result<Mapping> memory = advised(bytes, MADV_NOHUGEPAGE);
     if (!memory) return memory.error();
     read_each(memory->data(), page, pages);
     return timed([&] { write_each(memory->data(), page, pages); });
@@ -176,7 +148,7 @@ Result<std::vector<FaultCost>> fault_costs(std::uint32_t pages, std::uint32_t re
   if (!status) return status.error();
   status = add("copied after fork()", "first write while a child has the page, too",
                [&]() -> Result<Timed> {
-                 const Result<Mapping> memory = anonymous(bytes, MADV_NOHUGEPAGE);
+                 const Result<Mapping> memory = advised(bytes, MADV_NOHUGEPAGE);
                  if (!memory) return memory.error();
                  write_each(memory->data(), page, pages);
                  const Result<SleepingChild> child = SleepingChild::create();
@@ -203,7 +175,7 @@ Result<std::vector<FaultCost>> fault_costs(std::uint32_t pages, std::uint32_t re
   status = add("zeros, 2 MiB", "first write of memory in transparent huge pages",
                [&]() -> Result<Timed> {
                  const std::size_t count = std::max<std::size_t>(4, bytes / large);
-                 const Result<Mapping> memory = anonymous((count + 1) * large, MADV_HUGEPAGE);
+                 const Result<Mapping> memory = advised((count + 1) * large, MADV_HUGEPAGE);
                  if (!memory) return memory.error();
                  const auto address = reinterpret_cast<std::uintptr_t>(memory->data());
                  char* const begin = memory->data() + (large - address % large) % large;

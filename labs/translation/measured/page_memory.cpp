@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
 
@@ -30,12 +29,6 @@ std::size_t kilobytes_behind(std::string_view text, std::string_view key) {
   return kilobytes << 10;
 }
 
-char* map(std::size_t bytes, int flags) {
-  void* const memory =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
-  return memory == MAP_FAILED ? nullptr : static_cast<char*>(memory);
-}
-
 // A write to each page of the processor: all of the memory is there afterwards.
 void populate(char* data, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += bytes_of(PageSize::small)) {
@@ -56,19 +49,19 @@ Result<PageMemory> PageMemory::create(PageSize size, std::size_t bytes) {
     return Error{ENOMEM, fmt::format("no {} bytes in pages of {}: {}", bytes, name_of(size), why)};
   };
   if (size == PageSize::small) {
-    char* const data = map(bytes, 0);
-    if (data == nullptr) return refused(std::strerror(errno));
-    PageMemory memory(data, bytes, data, bytes);
+    Result<Mapping> mapping = anonymous(bytes);
+    if (!mapping) return refused(std::strerror(mapping.error().code));
+    char* const data = mapping->data();
     ::madvise(data, bytes, MADV_NOHUGEPAGE);  // Fails where Linux has none anyway.
     populate(data, bytes);
-    return memory;
+    return PageMemory(std::move(mapping).value(), data, bytes);
   }
   // Reserved pages: Linux refuses the mapping if too few are free.
   const int flag = MAP_HUGETLB | (size == PageSize::large ? MAP_HUGE_2MB : MAP_HUGE_1GB);
-  if (char* const data = map(bytes, flag); data != nullptr) {
-    PageMemory memory(data, bytes, data, bytes);
+  if (Result<Mapping> mapping = anonymous(bytes, flag); mapping) {
+    char* const data = mapping->data();
     populate(data, bytes);
-    return memory;
+    return PageMemory(std::move(mapping).value(), data, bytes);
   }
   if (size == PageSize::huge) {
     return refused(
@@ -76,11 +69,10 @@ Result<PageMemory> PageMemory::create(PageSize size, std::size_t bytes) {
                     "/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages",
                     bytes / page));
   }
-  char* const mapped = map(bytes + page, 0);
-  if (mapped == nullptr) return refused(std::strerror(errno));
-  const auto address = reinterpret_cast<std::uintptr_t>(mapped);
-  char* const data = mapped + (page - address % page) % page;
-  PageMemory memory(mapped, bytes + page, data, bytes);
+  Result<Mapping> mapping = anonymous(bytes + page);
+  if (!mapping) return refused(std::strerror(mapping.error().code));
+  const auto address = reinterpret_cast<std::uintptr_t>(mapping->data());
+  char* const data = mapping->data() + (page - address % page) % page;
   ::madvise(data, bytes, MADV_HUGEPAGE);
   populate(data, bytes);
   const std::size_t huge =
@@ -92,11 +84,7 @@ Result<PageMemory> PageMemory::create(PageSize size, std::size_t bytes) {
                     "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
                     huge, bytes / page));
   }
-  return memory;
-}
-
-PageMemory::~PageMemory() {
-  if (mapped_ != nullptr) ::munmap(mapped_, mapped_bytes_);
+  return PageMemory(std::move(mapping).value(), data, bytes);
 }
 
 std::size_t huge_bytes_in(std::string_view smaps, std::uintptr_t address) {

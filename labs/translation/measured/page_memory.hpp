@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/result.hpp"
+#include "labs/translation/measured/mapping.hpp"
 
 namespace k2k::labs::translation {
 
@@ -29,25 +30,15 @@ class PageMemory {
   // Expects a whole number of pages. Errors: ENOMEM, with the reason and the command that reserves
   // such pages.
   static Result<PageMemory> create(PageSize size, std::size_t bytes);
-  ~PageMemory();
-  PageMemory(PageMemory&& other) noexcept
-      : mapped_(std::exchange(other.mapped_, nullptr)),
-        mapped_bytes_(other.mapped_bytes_),
-        data_(other.data_),
-        bytes_(other.bytes_) {}
-  PageMemory& operator=(PageMemory&&) = delete;
-  PageMemory(const PageMemory&) = delete;
-  PageMemory& operator=(const PageMemory&) = delete;
 
   [[nodiscard]] char* data() const { return data_; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  private:
-  PageMemory(char* mapped, std::size_t mapped_bytes, char* data, std::size_t bytes)
-      : mapped_(mapped), mapped_bytes_(mapped_bytes), data_(data), bytes_(bytes) {}
+  PageMemory(Mapping mapping, char* data, std::size_t bytes)
+      : mapping_(std::move(mapping)), data_(data), bytes_(bytes) {}
 
-  char* mapped_;
-  std::size_t mapped_bytes_;
+  Mapping mapping_;
   char* data_;  // Aligned to the page size.
   std::size_t bytes_;
 };
