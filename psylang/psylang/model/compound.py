@@ -6,7 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from psylang.model.conditions import Clock, Condition, Truth
+from psylang.model.conditions import (
+    Clock,
+    Condition,
+    Truth,
+    check_count,
+    check_scale,
+    name_of,
+)
 from psylang.model.errors import ModelError
 
 if TYPE_CHECKING:
@@ -73,10 +80,8 @@ class NWhen(Condition):
     scale: Literal["trial", "run"] = "trial"
 
     def __post_init__(self) -> None:
-        if isinstance(self.n, bool) or not isinstance(self.n, int) or self.n < 1:
-            raise ModelError(f"NWhen takes a whole number of at least 1, not {self.n!r}")
-        if self.scale not in ("trial", "run"):
-            raise ModelError(f"NWhen counts since {self.scale!r}; it is one of trial, run")
+        check_count("NWhen", self.n, 1)
+        check_scale("NWhen", self.scale, ("trial", "run"))
 
     def parts(self) -> tuple[Condition, ...]:
         return (self.condition,)
@@ -104,7 +109,7 @@ class While(Condition):
         ports: Sequence[str] | None = None,
     ) -> None:
         object.__setattr__(self, "ask", ask)
-        names = tuple(node if isinstance(node, str) else node.name for node in nodes)
+        names = tuple(map(name_of, nodes))
         object.__setattr__(self, "names", names)
         given = ("",) * len(names) if ports is None else tuple(ports)
         if len(given) != len(names):

@@ -47,14 +47,12 @@ class Clock(Protocol):
     def negated(self, a: Truth) -> Truth: ...
 
 
-NodeName = "str | Mechanism"
-
-
-def _name(node: str | Mechanism) -> str:
+def name_of(node: str | Mechanism) -> str:
     return node if isinstance(node, str) else node.name
 
 
-def _at_least(what: str, n: int, least: int) -> None:
+def check_count(what: str, n: int, least: int) -> None:
+    """ModelError: n is no whole number, or less than `least`."""
     if isinstance(n, bool) or not isinstance(n, int) or n < least:
         raise ModelError(f"{what} takes a whole number of at least {least}, not {n!r}")
 
@@ -85,7 +83,8 @@ class Condition(ABC):
             yield from one.walk()
 
 
-def _scaled(what: str, scale: str, scales: tuple[str, ...]) -> None:
+def check_scale(what: str, scale: str, scales: tuple[str, ...]) -> None:
+    """ModelError: a condition does not count since the beginning of this."""
     if scale not in scales:
         raise ModelError(f"{what} counts since {scale!r}; it is one of {', '.join(scales)}")
 
@@ -114,8 +113,8 @@ class _OfPasses(_OfTime):
     scale: Scale = "trial"
 
     def __post_init__(self) -> None:
-        _at_least(type(self).__name__, self.n, self.least)
-        _scaled(type(self).__name__, self.scale, ("trial", "run"))
+        check_count(type(self).__name__, self.n, self.least)
+        check_scale(type(self).__name__, self.scale, ("trial", "run"))
 
 
 class _OfSteps(_OfPasses):
@@ -132,8 +131,8 @@ class _OfTrials(_OfTime):
     scale: Scale = "run"
 
     def __post_init__(self) -> None:
-        _at_least(type(self).__name__, self.n, self.least)
-        _scaled(type(self).__name__, self.scale, ("run",))
+        check_count(type(self).__name__, self.n, self.least)
+        check_scale(type(self).__name__, self.scale, ("run",))
 
 
 @dataclass(frozen=True, init=False)
@@ -143,7 +142,7 @@ class _OfNode(Condition):
     node: str
 
     def __init__(self, node: str | Mechanism) -> None:
-        object.__setattr__(self, "node", _name(node))
+        object.__setattr__(self, "node", name_of(node))
 
     def nodes(self) -> tuple[str, ...]:
         return (self.node,)
@@ -157,7 +156,7 @@ class _OfCalls(_OfNode):
     n: int
 
     def __init__(self, node: str | Mechanism, n: int) -> None:
-        _at_least(type(self).__name__, n, self.least)
+        check_count(type(self).__name__, n, self.least)
         super().__init__(node)
         object.__setattr__(self, "n", n)
 
@@ -170,8 +169,8 @@ class _OfNodes(Condition):
     scale: Scale
 
     def __init__(self, *nodes: str | Mechanism, scale: Scale = "trial") -> None:
-        _scaled(type(self).__name__, scale, get_args(Scale))
-        object.__setattr__(self, "names", tuple(map(_name, nodes)))
+        check_scale(type(self).__name__, scale, get_args(Scale))
+        object.__setattr__(self, "names", tuple(map(name_of, nodes)))
         object.__setattr__(self, "scale", scale)
 
     def nodes(self) -> tuple[str, ...]:
@@ -197,12 +196,27 @@ class Never(Condition):
         return False
 
 
+def _within(
+    clock: Clock,
+    now: Count,
+    least: int,
+    most: int | None,
+    every: int | None = None,
+    offset: int = 0,
+) -> Truth:
+    """Whether a count is `least` … `most`, and a multiple of `every` after `offset`."""
+    result = clock.at_least(now, least)
+    if most is not None:
+        result = clock.both(result, clock.negated(clock.at_least(now, most + 1)))
+    if every is not None:
+        since = clock.plus(now, -offset % every)
+        result = clock.both(result, clock.multiple_of(since, every))
+    return result
+
+
 class _At(_OfTime):
     def holds(self, clock: Clock, owner: str) -> Truth:
-        ended = self._ended(clock)
-        return clock.both(
-            clock.at_least(ended, self.n), clock.negated(clock.at_least(ended, self.n + 1))
-        )
+        return _within(clock, self._ended(clock), self.n, self.n)
 
 
 class _Before(_OfTime):
@@ -302,21 +316,18 @@ class TimeInterval(Condition):
         return (("pass", "trial", ""),)
 
     def holds(self, clock: Clock, owner: str) -> Truth:
-        start = round(self.start / self.pass_time)
-        now = clock.ended("pass", "trial")
-        result = clock.at_least(now, start)
-        if self.end is not None:
-            past = clock.at_least(now, round(self.end / self.pass_time) + 1)
-            result = clock.both(result, clock.negated(past))
-        if self.repeat is not None:
-            every = round(self.repeat / self.pass_time)
-            if start % every:
-                raise ModelError(
-                    f"TimeInterval starts at {self.start:g}, which is no multiple of its "
-                    f"repeat, {self.repeat:g}"
-                )
-            result = clock.both(result, clock.multiple_of(now, every))
-        return result
+        start = self._passes(self.start)
+        end = None if self.end is None else self._passes(self.end)
+        repeat = None if self.repeat is None else self._passes(self.repeat)
+        if repeat is not None and start % repeat:
+            raise ModelError(
+                f"TimeInterval starts at {self.start:g}, which is no multiple of its "
+                f"repeat, {self.repeat:g}"
+            )
+        return _within(clock, clock.ended("pass", "trial"), start, end, repeat)
+
+    def _passes(self, time: float) -> int:
+        return round(time / self.pass_time)
 
 
 @dataclass(frozen=True)
@@ -334,13 +345,7 @@ class AtTimes(Condition):
 
     def holds(self, clock: Clock, owner: str) -> Truth:
         now = clock.ended("time", "run")
-        result = clock.at_least(now, self.least)
-        if self.most is not None:
-            result = clock.both(result, clock.negated(clock.at_least(now, self.most + 1)))
-        if self.every is not None:
-            since = clock.plus(now, -self.offset % self.every)
-            result = clock.both(result, clock.multiple_of(since, self.every))
-        return result
+        return _within(clock, now, self.least, self.most, self.every, self.offset)
 
 
 @dataclass(frozen=True, init=False)
@@ -351,7 +356,7 @@ class AfterNCalls(_OfCalls):
 
     def __init__(self, node: str | Mechanism, n: int, scale: Scale = "trial") -> None:
         super().__init__(node, n)
-        _scaled(type(self).__name__, scale, get_args(Scale))
+        check_scale(type(self).__name__, scale, get_args(Scale))
         object.__setattr__(self, "scale", scale)
 
     def counters(self, everyone: tuple[str, ...]) -> tuple[Counter, ...]:
@@ -368,7 +373,7 @@ class AfterNCallsCombined(_OfNodes):
     n: int
 
     def __init__(self, *nodes: str | Mechanism, n: int, scale: Scale = "trial") -> None:
-        _at_least(type(self).__name__, n, 0)
+        check_count(type(self).__name__, n, 0)
         if not nodes:
             raise ModelError("AfterNCallsCombined names no mechanism; give it one or more")
         super().__init__(*nodes, scale=scale)

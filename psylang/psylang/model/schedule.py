@@ -333,6 +333,10 @@ class CellClock(Logic):
         if self.schedule.timing is not None:
             self.add("time", go, self.schedule.timing.each)
             some = go
+        self._step_ended(some, ran)
+
+    def _step_ended(self, some: Truth, ran: Mapping[str, Truth]) -> None:
+        """Ends a step, if `some`, in which `ran` ran."""
         if some is False:
             return
         self.add("step", some)
@@ -343,11 +347,8 @@ class CellClock(Logic):
 
     def pass_ended(self, empty: Truth, runs: Truth = True) -> None:
         """Ends a pass, if `runs`. If `empty`, no mechanism ran in it: it counts as a step."""
-        if self.schedule.timing is None and empty is not False:
-            self.add("step", empty)
-            for node in self.schedule.watched:
-                kept = False if empty is True else self.choice(empty, False, self.just_ran(node))
-                self.cells.write(("ran", self.schedule.name, node), kept, empty is True)
+        if self.schedule.timing is None:
+            self._step_ended(empty, {})
         self.add("pass", runs)
 
     def trial_ended(self) -> None:
