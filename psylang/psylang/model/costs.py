@@ -5,6 +5,7 @@ Formulas and, in `exact`, the order of operations are PsyNeuLink's (docs/semanti
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -23,8 +24,33 @@ class Cost(Protocol):
     def emit(self, context: Context, level: Value) -> Value: ...
 
 
+class _Finite:
+    """A cost of numbers. ModelError: one of them is not finite."""
+
+    def __post_init__(self) -> None:
+        for name, number in vars(self).items():
+            if not np.isfinite(number):
+                raise ModelError(f"{name} of {type(self).__name__} is {number}; it must be finite")
+
+
+class _Scaled(_Finite, ABC):
+    """scale * a function of the level + offset."""
+
+    scale: float
+    offset: float
+
+    @abstractmethod
+    def _plain(self, context: Context, level: Value) -> Value:
+        """The function of the level."""
+
+    def emit(self, context: Context, level: Value) -> Value:
+        build, value = context.build, self._plain(context, level)
+        value = value if self.scale == 1.0 else build.mul(value, self.scale)
+        return value if self.offset == 0.0 else build.add(value, self.offset)
+
+
 @dataclass(frozen=True)
-class ExponentialCost:
+class ExponentialCost(_Scaled):
     """scale * e**(rate * level + bias) + offset, as the default of PsyNeuLink's intensity cost."""
 
     rate: float = 1.0
@@ -32,21 +58,16 @@ class ExponentialCost:
     scale: float = 1.0
     offset: float = 0.0
 
-    def __post_init__(self) -> None:
-        finite(self)
-
-    def emit(self, context: Context, level: Value) -> Value:
+    def _plain(self, context: Context, level: Value) -> Value:
         build = context.build
         power = build.add(build.mul(level, self.rate), self.bias)
         if context.exact:
-            raised = build.op("pow", build.constant(float(np.e)), power)
-        else:
-            raised = build.op("exp", power)
-        return _scaled(context, raised, self.scale, self.offset)
+            return build.op("pow", build.constant(float(np.e)), power)
+        return build.op("exp", power)
 
 
 @dataclass(frozen=True)
-class LinearCost:
+class LinearCost(_Scaled):
     """scale * (slope * level + intercept) + offset."""
 
     slope: float = 1.0
@@ -54,13 +75,9 @@ class LinearCost:
     scale: float = 1.0
     offset: float = 0.0
 
-    def __post_init__(self) -> None:
-        finite(self)
-
-    def emit(self, context: Context, level: Value) -> Value:
+    def _plain(self, context: Context, level: Value) -> Value:
         build = context.build
-        value = build.add(build.mul(level, self.slope), self.intercept)
-        return _scaled(context, value, self.scale, self.offset)
+        return build.add(build.mul(level, self.slope), self.intercept)
 
 
 @dataclass(frozen=True)
@@ -91,7 +108,7 @@ class FunctionCost:
 
 
 @dataclass(frozen=True)
-class DurationCost:
+class DurationCost(_Finite):
     """A cost that grows while a signal is in force: kept * before + rate * level + offset.
 
     It is added to itself once more, as PsyNeuLink does: the cost of a level is
@@ -104,9 +121,6 @@ class DurationCost:
     kept: float = 1.0
     initial: float = 0.0
 
-    def __post_init__(self) -> None:
-        finite(self)
-
     def grown(self, context: Context, before: Value, level: Value) -> Value:
         """The sum with a further level."""
         build = context.build
@@ -117,16 +131,3 @@ class DurationCost:
         """The cost of a level. before: the sum without it."""
         with_level = self.grown(context, before, level)
         return self.grown(context, with_level, with_level)
-
-
-def _scaled(context: Context, value: Value, scale: float, offset: float) -> Value:
-    build = context.build
-    value = value if scale == 1.0 else build.mul(value, scale)
-    return value if offset == 0.0 else build.add(value, offset)
-
-
-def finite(cost: ExponentialCost | LinearCost | DurationCost) -> None:
-    """ModelError: a number of a cost is not finite."""
-    for name, number in vars(cost).items():
-        if not np.isfinite(number):
-            raise ModelError(f"{name} of {type(cost).__name__} is {number}; it must be finite")
