@@ -10,10 +10,10 @@ from psylang.ir.graph import Value
 from psylang.ir.types import DType, Type
 from psylang.model.arithmetic import UnsupportedError, as_float
 from psylang.model.calls import Draw
-from psylang.model.context import Scope, total
+from psylang.model.context import Scope
 from psylang.model.errors import ModelError, listed
 from psylang.model.function import Function
-from psylang.model.mechanism import Arrivals, Mechanism, Memory, Run, Values
+from psylang.model.mechanism import Mechanism, Memory, Run, Values
 from psylang.model.parameters import Number, numbers
 
 
@@ -51,9 +51,6 @@ class Compute(Mechanism):
     def ports(self) -> Mapping[str, Type]:
         kind = DType.I32 if self.choice else DType.F64
         return {"value": Type(kind, (self.size,) if self.size else ())}
-
-    def prepare(self, at: Scope, arrivals: Arrivals) -> Values:
-        return {port: total(at, values) for port, values in arrivals.items()}
 
     def initial(self, at: Scope) -> Memory:
         build, shapes = at.build, self.arrivals()

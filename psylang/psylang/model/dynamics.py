@@ -12,9 +12,9 @@ from typing import Literal
 
 from psylang.ir.graph import Value
 from psylang.ir.types import DType, Type
-from psylang.model.context import Scope, total
+from psylang.model.context import Scope
 from psylang.model.errors import ModelError
-from psylang.model.mechanism import Arrivals, Mechanism, Memory, Run, Values, filled
+from psylang.model.mechanism import Memory, MemoryPorts, Values, filled
 from psylang.model.parameters import Number, number, part
 
 Slope = Callable[[Value], Value]
@@ -95,7 +95,7 @@ class FitzHughNagumo:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Spiking(Mechanism):
+class Spiking(MemoryPorts):
     """FitzHugh and Nagumo's neurons, one for each element of the input; a step a call.
 
     Output ports: `v`, `w`, and `time`, which steps add up.
@@ -114,24 +114,15 @@ class Spiking(Mechanism):
         inner = at.part("neuron")
         return {name: filled(inner, f"initial_{name}", self.size) for name in self.ports()}
 
-    def prepare(self, at: Scope, arrivals: Arrivals) -> Values:
-        return {"input": total(at, arrivals["input"])}
-
     def step(self, at: Scope, prepared: Values, memory: Memory) -> Memory:
         inner = at.part("neuron")
         with inner.origin():
             v, w = self.neuron.moved(inner, memory["v"], memory["w"], prepared["input"])
             return {"v": v, "w": w, "time": at.build.add(memory["time"], inner["dt"])}
 
-    def slot_of(self, port: str) -> str:
-        return port
-
-    def outputs(self, at: Scope, memory: Memory, run: Run) -> Values:
-        return {name: memory[name] for name in self.ports()}
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LocusCoeruleus(Mechanism):
+class LocusCoeruleus(MemoryPorts):
     """A neuron that sets the gain of other mechanisms (Gilzenrat et al. 2002): base + scaling * w.
 
     begins: the gain before its first call. Output ports: `gain`, and the neuron's `v` and `w`.
@@ -153,9 +144,6 @@ class LocusCoeruleus(Mechanism):
         made = {name: filled(inner, f"initial_{name}", 1) for name in ("v", "w")}
         return {"gain": filled(at, "begins", 1), **made}
 
-    def prepare(self, at: Scope, arrivals: Arrivals) -> Values:
-        return {"input": total(at, arrivals["input"])}
-
     def step(self, at: Scope, prepared: Values, memory: Memory) -> Memory:
         inner, build = at.part("neuron"), at.build
         with inner.origin():
@@ -163,15 +151,9 @@ class LocusCoeruleus(Mechanism):
         gain = build.add(build.mul(at["scaling"], w), at["base"])
         return {"gain": gain, "v": v, "w": w}
 
-    def slot_of(self, port: str) -> str:
-        return port
-
-    def outputs(self, at: Scope, memory: Memory, run: Run) -> Values:
-        return {name: memory[name] for name in self.ports()}
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DualAdaptive(Mechanism):
+class DualAdaptive(MemoryPorts):
     """Two averages of the input, each through a logistic, combined (Aston-Jones & Cohen 2005).
 
     An average is (1 - average) * rate + average * x: so PsyNeuLink computes it, which has rate and
@@ -207,9 +189,6 @@ class DualAdaptive(Mechanism):
         averages = {name: filled(at, f"initial_{name}", self.size) for name in ("short", "long")}
         return {**averages, "value": self._combined(at, averages)}
 
-    def prepare(self, at: Scope, arrivals: Arrivals) -> Values:
-        return {"input": total(at, arrivals["input"])}
-
     def step(self, at: Scope, prepared: Values, memory: Memory) -> Memory:
         build, x = at.build, prepared["input"]
         averages = {}
@@ -237,9 +216,3 @@ class DualAdaptive(Mechanism):
             case "l-s":
                 value = build.sub(long, short)
         return at.plus(value, "offset")
-
-    def slot_of(self, port: str) -> str:
-        return "value"
-
-    def outputs(self, at: Scope, memory: Memory, run: Run) -> Values:
-        return {"value": memory["value"]}

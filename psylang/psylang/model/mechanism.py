@@ -70,9 +70,9 @@ class Mechanism(ABC):
         """The memory before the first step."""
         return {}
 
-    @abstractmethod
     def prepare(self, at: Scope, arrivals: Arrivals) -> Values:
-        """The values that are equal in all steps of a call."""
+        """The values that are equal in all steps of a call: of each input port the sum."""
+        return {port: total(at, values) for port, values in arrivals.items()}
 
     @abstractmethod
     def step(self, at: Scope, prepared: Values, memory: Memory) -> Memory:
@@ -115,6 +115,17 @@ class Mechanism(ABC):
     def own_scope(self) -> Any:
         """The component whose numbers are parameters of the model: itself."""
         return self
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MemoryPorts(Mechanism):
+    """A mechanism each of whose output ports has a slot of its memory: the one of its name."""
+
+    def slot_of(self, port: str) -> str:
+        return port
+
+    def outputs(self, at: Scope, memory: Memory, run: Run) -> Values:
+        return {port: memory[self.slot_of(port)] for port in self.ports()}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

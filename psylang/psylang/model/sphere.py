@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from psylang.ir.graph import Value
 from psylang.ir.types import DType, Type
 from psylang.model.calls import arctan
-from psylang.model.context import Scope, total
+from psylang.model.context import Scope
 from psylang.model.errors import ModelError
-from psylang.model.mechanism import Arrivals, Mechanism, Memory, Run, Values, filled
+from psylang.model.mechanism import Memory, MemoryPorts, Values, filled
 from psylang.model.parameters import Number, number
 
 NEAR, NEAREST = 1e-14, 1e-8  # PsyNeuLink's bounds for no angle at all, and for no rotation.
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SphereDrift(Mechanism):
+class SphereDrift(MemoryPorts):
     """A point on the sphere of `dimension` dimensions, which moves along great circles.
 
     The input is a drift in the tangent space, of dimension - 1 elements, or with `toward` a point
@@ -52,9 +52,6 @@ class SphereDrift(Mechanism):
                 f"({self.dimension},)"
             )
         return {"point": value}
-
-    def prepare(self, at: Scope, arrivals: Arrivals) -> Values:
-        return {"input": total(at, arrivals["input"])}
 
     def step(self, at: Scope, prepared: Values, memory: Memory) -> Memory:
         build, point = at.build, memory["point"]
@@ -116,9 +113,6 @@ class SphereDrift(Mechanism):
 
     def slot_of(self, port: str) -> str:
         return "point"
-
-    def outputs(self, at: Scope, memory: Memory, run: Run) -> Values:
-        return {"value": memory["point"]}
 
 
 def _elements(at: Scope, vector: Value) -> list[Value]:

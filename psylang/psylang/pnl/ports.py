@@ -16,7 +16,7 @@ from psylang.model.context import Scope, total
 from psylang.model.errors import ModelError
 from psylang.model.function import Function
 from psylang.model.functions import TransferFunction, emit_part
-from psylang.model.mechanism import Arrivals, Mechanism, Memory, Run, Values
+from psylang.model.mechanism import Memory, MemoryPorts, Values
 from psylang.model.parameters import Number, numbers, part
 
 
@@ -27,7 +27,7 @@ class Written(Protocol):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PortsFunction(Mechanism):
+class PortsFunction(MemoryPorts):
     """sizes: of the input ports. size: the value's. settings: numbers that the function takes."""
 
     sizes: tuple[int, ...]
@@ -40,9 +40,6 @@ class PortsFunction(Mechanism):
 
     def ports(self) -> Mapping[str, Type]:
         return {"value": Type(DType.F64, (self.size,))}
-
-    def prepare(self, at: Scope, arrivals: Arrivals) -> Values:
-        return {port: total(at, values) for port, values in arrivals.items()}
 
     def initial(self, at: Scope) -> Memory:
         """PsyNeuLink calls a function with zeros when it builds the mechanism."""
@@ -65,15 +62,9 @@ class PortsFunction(Mechanism):
             value = at.build.stack([at.build.extract(value, *place) for place in places])
         return {"value": value}
 
-    def slot_of(self, port: str) -> str:
-        return "value"
-
-    def outputs(self, at: Scope, memory: Memory, run: Run) -> Values:
-        return {"value": memory["value"]}
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class EachPort(Mechanism):
+class EachPort(MemoryPorts):
     """A transfer function of each input port; its output ports have the values one by one."""
 
     sizes: tuple[int, ...]
@@ -84,9 +75,6 @@ class EachPort(Mechanism):
 
     def ports(self) -> Mapping[str, Type]:
         return {f"value{k}": Type(DType.F64, (size,)) for k, size in enumerate(self.sizes)}
-
-    def prepare(self, at: Scope, arrivals: Arrivals) -> Values:
-        return {port: total(at, values) for port, values in arrivals.items()}
 
     def initial(self, at: Scope) -> Memory:
         """PsyNeuLink calls a function with zeros when it builds the mechanism."""
@@ -101,12 +89,6 @@ class EachPort(Mechanism):
             f"value{k}": emit_part(at, "function", prepared[f"input{k}"])
             for k in range(len(self.sizes))
         }
-
-    def slot_of(self, port: str) -> str:
-        return port
-
-    def outputs(self, at: Scope, memory: Memory, run: Run) -> Values:
-        return {port: memory[port] for port in self.ports()}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
