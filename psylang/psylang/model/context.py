@@ -26,6 +26,9 @@ from psylang.ir.types import F64, I32
 from psylang.model.errors import ModelError
 from psylang.model.parameters import Array, Formula
 
+# From a builder (a rehearsal has its own) and the value of a parameter to its new value.
+Change = Callable[[Builder, Value], Value]
+Changes = Mapping[str, Change]  # By parameter.
 ESTIMATES = "~estimates"  # Behind the name of a mechanism: its generator for estimates.
 
 
@@ -60,7 +63,7 @@ class Context:
         self.draws = Draws()
         self.estimate: Operand = 0
         self.depth = 0  # The number of enclosing loops and conditions.
-        self.modulated: dict[str, Callable[[Builder, Value], Value]] = {}
+        self.modulated: Changes = {}
 
     @property
     def numerics(self) -> Numerics:
@@ -86,6 +89,17 @@ class Context:
             yield
         finally:
             self.depth -= 1
+
+    @contextmanager
+    def modulating(self, changes: Changes) -> Iterator[None]:
+        """Operations written inside read parameters with these changes, in place of earlier ones of
+        the same parameters."""
+        before = self.modulated
+        self.modulated = {**before, **changes}
+        try:
+            yield
+        finally:
+            self.modulated = before
 
     def number(self, name: str) -> Value:
         """The value of a parameter, after control has set it."""

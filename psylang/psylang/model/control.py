@@ -14,10 +14,9 @@ from typing import Literal
 
 import numpy as np
 
-from psylang.ir.builder import Builder
 from psylang.ir.graph import Origin, Value
 from psylang.ir.types import I32, DType
-from psylang.model.context import Context
+from psylang.model.context import Change, Changes, Context
 from psylang.model.costs import Cost, DurationCost
 from psylang.model.errors import ModelError
 from psylang.model.estimates import Reseeding
@@ -151,7 +150,7 @@ class ControlSignal:
         added = parts[0] if len(parts) == 1 else build.add(*parts)
         return build.op("max", added, 0.0)
 
-    def modulated(self, level: Value) -> Callable[[Builder, Value], Value]:
+    def modulated(self, level: Value) -> Change:
         """A function from a builder (a rehearsal has its own) and a parameter to its new value."""
         return lambda build, value: changed(build, self.name, self.modulation, value, level)
 
@@ -217,10 +216,10 @@ class GridSearch:
                 rest = build.op("udiv", rest, count) if index else rest
         return levels[::-1]
 
-    def apply(self, context: Context, levels: Sequence[Value]) -> None:
-        """Puts an allocation in force."""
-        for signal, level in zip(self.signals, levels, strict=True):
-            context.modulated[signal.name] = signal.modulated(level)
+    def changes(self, levels: Sequence[Value]) -> Changes:
+        """An allocation's changes of parameters."""
+        pairs = zip(self.signals, levels, strict=True)
+        return {signal.name: signal.modulated(level) for signal, level in pairs}
 
     @property
     def remembers(self) -> bool:

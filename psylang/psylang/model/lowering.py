@@ -256,7 +256,7 @@ def _write(model: Blueprint, trial: Trial) -> None:
     searcher = None if model.search is None else Searcher(model.search, "", passes)
     if searcher is not None:
         levels = searcher.chosen(trial)
-        searcher.search.apply(trial.context, levels)
+        trial.context.modulated = searcher.search.changes(levels)
     write_passes(trial, schedule, planned, wanted)
     end_trial(trial, schedule)
     for node in closing:

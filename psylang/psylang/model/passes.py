@@ -240,14 +240,13 @@ class Nest:
         if searcher is None:
             self._trial(trial)
             return
-        before, replayed = context.modulated, context.draws.replayed
-        context.modulated, context.draws.replayed = dict(before), None
-        searcher.search.apply(context, searcher.chosen(trial))
-        self._trial(trial)
+        replayed, context.draws.replayed = context.draws.replayed, None
+        with context.modulating(searcher.search.changes(searcher.chosen(trial))):
+            self._trial(trial)
         if searcher.search.after:
-            context.modulated, context.draws.replayed = dict(before), None
+            context.draws.replayed = None
             searcher.follow(trial, trial)
-        context.modulated, context.draws.replayed = before, replayed
+        context.draws.replayed = replayed
 
     def _trial(self, trial: Trial) -> None:
         self._passes(trial)

@@ -90,11 +90,8 @@ class Searcher:
         def loss(point: Trial, candidate: Value) -> Value:
             inner = point.context
             levels = search.allocation(inner, candidate)
-            before = dict(inner.modulated)
-            search.apply(inner, levels)
-            result = self._loss(point, levels, past, block)
-            inner.modulated = before
-            return result
+            with inner.modulating(search.changes(levels)):
+                return self._loss(point, levels, past, block)
 
         made: dict[str, list[Value]] | None = None
         if context.exact or search.after:

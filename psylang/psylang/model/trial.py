@@ -16,7 +16,7 @@ from psylang.ir.ops import OPS, TypeMismatchError
 from psylang.ir.types import BOOL, DType
 from psylang.model.blueprint import External, Projection
 from psylang.model.cells import Cell, Cells, Key, Logic, default, is_kept
-from psylang.model.context import Context, Scope, total
+from psylang.model.context import Changes, Context, Scope, total
 from psylang.model.errors import ModelError
 from psylang.model.layout import Layout, projected, shaped
 from psylang.model.mechanism import Mechanism, Memory, Run, Values
@@ -226,18 +226,14 @@ class Trial:
 
     def _call(self, node: str, frozen: Trial, always: bool) -> None:
         modulated = self.layout.modulated(node)
-        before = self.context.modulated
         if modulated:
             # Memory begins with the parameters as they are outside of calls.
             for slot in self.layout.slots(node, self.context.numerics):
                 self.memory(node, slot)
-            self.context.modulated = {**before, **frozen.modulations(modulated)}
-        self._executed(node, frozen, always)
-        self.context.modulated = before
+        with self.context.modulating(frozen.modulations(modulated)):
+            self._executed(node, frozen, always)
 
-    def modulations(
-        self, projections: Mapping[str, Projection]
-    ) -> dict[str, Callable[[Builder, Value], Value]]:
+    def modulations(self, projections: Mapping[str, Projection]) -> Changes:
         """What projections make of the parameters that they name."""
         return {
             name: partial(_modulated, one, self.level(one)) for name, one in projections.items()
