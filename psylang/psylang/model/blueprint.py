@@ -203,14 +203,60 @@ class Blueprint:
 
     def _apart(self, sets: Sequence[Sequence[str]], nest: str) -> None:
         """ModelError: nests of one set send to one another: which runs first would matter."""
-        for members in sets if self.nests else ():
-            for one in self.projections.values():
-                ends = [self._node_of(name, nest) for name in (one.sender, one.receiver)]
-                if ends[0] != ends[1] and all(e in members and e in self.nests for e in ends):
-                    raise ModelError(
-                        f"the nests {listed(map(str, ends))} run at once, and {one.name} goes from "
-                        "one to the other; let one of them run after the other"
-                    )
+        number = {node: place for place, node in enumerate(nodes)}
+        default = {
+            node: All(*(EveryNCalls(one, 1) for one in sorted(before, key=number.__getitem__)))
+            if before
+            else Always()
+            for node, before in senders.items()
+        }
+        given = {node: self.conditions[node] for node in nodes if node in self.conditions}
+        ends = self.nests[nest].termination if nest else self.termination
+        for condition in (*given.values(), ends):
+            self._asks_here(condition, set(nodes), nest)
+        self._apart(sets, nest)
+        everyone = [self.mechanisms[node] for node in nodes if node in self.mechanisms]
+        return Schedule(
+            sets,
+            {**default, **given},
+            ends,
+            self.max_passes,
+            frozenset(one.name for one in everyone if not one.ends()),
+            frozenset(
+                one.name
+                for one in everyone
+                if one.ends() and one.until_finished and one.reset == "trial"
+            ),
+            nest,
+            self.nests[nest].timing if nest else self.timing,
+        )
+
+    def _asks_here(self, condition: Condition, nodes: set[str], nest: str) -> None:
+        """ModelError: a condition names a node of another schedule."""
+        for one in condition.walk():
+            away = [] if isinstance(one, While) else sorted(set(one.nodes()) - nodes)
+            if away:
+                raise ModelError(
+                    f"a condition of `{nest or self.name}` names {listed(away)}, which is not a "
+                    "node there; a condition counts the calls of its own composition's nodes"
+                )
+            if isinstance(one, WhenFinished) and one.node in self.nests:
+                raise ModelError(
+                    f"`{one.node}` is a nest, which has no criterion of being finished; ask for "
+                    "AfterNCalls, or for one of its mechanisms by While"
+                )
+
+    def _apart(self, sets: Sequence[Sequence[str]], nest: str) -> None:
+        """ModelError: nests of one set send to one another: which runs first would matter."""
+        number = {node: place for place, members in enumerate(sets) for node in members}
+        for one in self.projections.values() if self.nests else ():
+            ends = [self._node_of(name, nest) for name in (one.sender, one.receiver)]
+            places = [number[end] for end in ends if end is not None and end in self.nests]
+            if ends[0] != ends[1] and len(places) == 2 and places[0] == places[1]:
+                raise ModelError(
+                    f"the nests {listed(map(str, ends))} run at once, and {one.name} goes from "
+                    "one to the other; let one of them run after the other"
+                )
 
     def left_behind(self) -> dict[str, tuple[str, str]]:
         """Outputs of mechanisms whose value is one pass old when the trial ends: for each output
