@@ -38,6 +38,14 @@ class Projection:
     feedback: bool = False
     modulation: Modulation | None = None
 
+    @property
+    def parameter(self) -> str | None:
+        """The parameter that it modulates."""
+        prefix = modulated_port("parameter", "")
+        if self.modulation is None or not self.receiver_port.startswith(prefix):
+            return None
+        return self.receiver_port.removeprefix(prefix)
+
 
 Target = Literal["parameter", "input", "output"]
 
@@ -158,51 +166,6 @@ class Blueprint:
         edges = self._edges(nodes, nest)
         sets = consideration_sets(nodes, edges, self.groups)
         senders = predecessors(nodes, edges, self.groups)
-        number = {node: place for place, node in enumerate(nodes)}
-        default = {
-            node: All(*(EveryNCalls(one, 1) for one in sorted(before, key=number.__getitem__)))
-            if before
-            else Always()
-            for node, before in senders.items()
-        }
-        given = {node: self.conditions[node] for node in nodes if node in self.conditions}
-        ends = self.nests[nest].termination if nest else self.termination
-        for condition in (*given.values(), ends):
-            self._asks_here(condition, set(nodes), nest)
-        self._apart(sets, nest)
-        everyone = [self.mechanisms[node] for node in nodes if node in self.mechanisms]
-        return Schedule(
-            sets,
-            {**default, **given},
-            ends,
-            self.max_passes,
-            frozenset(one.name for one in everyone if not one.ends()),
-            frozenset(
-                one.name
-                for one in everyone
-                if one.ends() and one.until_finished and one.reset == "trial"
-            ),
-            nest,
-            self.nests[nest].timing if nest else self.timing,
-        )
-
-    def _asks_here(self, condition: Condition, nodes: set[str], nest: str) -> None:
-        """ModelError: a condition names a node of another schedule."""
-        for one in condition.walk():
-            away = [] if isinstance(one, While) else sorted(set(one.nodes()) - nodes)
-            if away:
-                raise ModelError(
-                    f"a condition of `{nest or self.name}` names {listed(away)}, which is not a "
-                    "node there; a condition counts the calls of its own composition's nodes"
-                )
-            if isinstance(one, WhenFinished) and one.node in self.nests:
-                raise ModelError(
-                    f"`{one.node}` is a nest, which has no criterion of being finished; ask for "
-                    "AfterNCalls, or for one of its mechanisms by While"
-                )
-
-    def _apart(self, sets: Sequence[Sequence[str]], nest: str) -> None:
-        """ModelError: nests of one set send to one another: which runs first would matter."""
         number = {node: place for place, node in enumerate(nodes)}
         default = {
             node: All(*(EveryNCalls(one, 1) for one in sorted(before, key=number.__getitem__)))

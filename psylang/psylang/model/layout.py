@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,7 +39,7 @@ class Layout:
 
     def modulated(self, node: str) -> Mapping[str, Projection]:
         """By parameter of a mechanism, the projection that modulates it."""
-        return self._modulated().get(node, {})
+        return self._modulated.get(node, {})
 
     def gate(self, node: str, kind: Target, port: str) -> Projection | None:
         """The projection that gates a port."""
@@ -46,17 +48,13 @@ class Layout:
             return one
         return None
 
+    @cached_property
     def _modulated(self) -> Mapping[str, dict[str, Projection]]:
-        if ("", "modulated") not in self._made:
-            made: dict[str, dict[str, Projection]] = {}
-            prefix = modulated_port("parameter", "")
-            for (node, port), sources in self.arriving.items():
-                for one in sources:
-                    if isinstance(one, Projection) and port.startswith(prefix):
-                        made.setdefault(node, {})[port.removeprefix(prefix)] = one
-            self._made[("", "modulated")] = made
-        found: Mapping[str, dict[str, Projection]] = self._made[("", "modulated")]
-        return found
+        made: dict[str, dict[str, Projection]] = {}
+        for one in itertools.chain(*self.arriving.values()):
+            if isinstance(one, Projection) and one.parameter is not None:
+                made.setdefault(one.receiver, {})[one.parameter] = one
+        return made
 
     def scope(self, context: Context, component: str, holder: Any = None) -> Scope:
         """A component's view of a context."""

@@ -13,7 +13,7 @@ from psylang.ir.builder import ProgramBuilder
 from psylang.ir.graph import Numerics, Origin, Program, Value
 from psylang.ir.types import BOOL, DType, Type
 from psylang.model.arithmetic import elements
-from psylang.model.blueprint import Blueprint, External, Projection, modulated_port
+from psylang.model.blueprint import Blueprint, External, Projection
 from psylang.model.cells import Key
 from psylang.model.checks import parameter_of, within
 from psylang.model.context import ESTIMATES, Context
@@ -47,12 +47,7 @@ def lowered(
     build = ProgramBuilder(model.name, numerics)
     chosen = _parameters(model, build, varied, values, ranges)
     rules.hold_within({name: checked_range(name, ends) for name, ends in ranges.items()})
-    following = [
-        name
-        for name, formula in model.formulas.items()
-        if any(leaf.name in varied for leaf in formula.leaves())
-    ]
-    changing = frozenset([*varied, *following])
+    changing = _with_formulas(model, varied)
     constants = {name: value for name, value in values.items() if name not in changing}
     context = Context(build, constants, chosen, model.formulas)
     layout = _layout(model, values, changing)
@@ -210,20 +205,20 @@ def _nest(model: Blueprint, name: str) -> Nest:
 
 
 def _controlled(model: Blueprint) -> frozenset[str]:
-    """The parameters that a search sets, and those computed from them."""
-    names = {one.name for one in _signals(model)}
-    prefix = modulated_port("parameter", "")
-    names |= {
-        one.receiver_port.removeprefix(prefix)
-        for one in model.projections.values()
-        if one.modulation is not None and one.receiver_port.startswith(prefix)
-    }
-    following = {
+    """The parameters that a search or a mechanism sets, and those computed from them."""
+    names = [one.name for one in _signals(model)]
+    names += [one.parameter for one in model.projections.values() if one.parameter is not None]
+    return _with_formulas(model, names)
+
+
+def _with_formulas(model: Blueprint, names: Iterable[str]) -> frozenset[str]:
+    """Parameters, and those computed from them."""
+    known = frozenset(names)
+    return known | {
         name
         for name, formula in model.formulas.items()
-        if any(leaf.name in names for leaf in formula.leaves())
+        if any(leaf.name in known for leaf in formula.leaves())
     }
-    return frozenset(names | following)
 
 
 def _write(model: Blueprint, trial: Trial) -> None:
