@@ -31,6 +31,7 @@ from psylang.pnl.refusals import RefusedError
 
 NEAREST = "nearest: a `def` or lambda that compares values of mechanisms or output ports"
 PASSED = ("scheduler", "execution_id", "context")  # What PsyNeuLink adds to a call.
+ORDERS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}  # Names of the IR, and of `operator`.
 _NOTHING = object()
 
 
@@ -281,18 +282,17 @@ class Passing:
     def __call__(self, value: Sequence[float]) -> bool:
         """The same of numbers."""
         element = float(value[self.index])
-        names = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-        if self.comparator in names:
-            return bool(names[self.comparator](element, self.threshold))
+        if self.comparator in ORDERS:
+            compares = getattr(operator, ORDERS[self.comparator])
+            return bool(compares(element, self.threshold))
         most = self.atol + self.rtol * abs(self.threshold)
         return (abs(element - self.threshold) <= most) is (self.comparator == "==")
 
     def emit(self, context: Context, data: Sequence[Value]) -> Value:
         build, (value,) = context.build, data
         element = build.extract(value, self.index)
-        names = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
-        if self.comparator in names:
-            return build.op(names[self.comparator], element, self.threshold)
+        if self.comparator in ORDERS:
+            return build.op(ORDERS[self.comparator], element, self.threshold)
         most = self.atol + self.rtol * abs(self.threshold)
         near = build.op("le", build.abs(build.sub(element, self.threshold)), most)
         return near if self.comparator == "==" else build.not_(near)
