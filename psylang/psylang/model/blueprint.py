@@ -175,8 +175,9 @@ class Blueprint:
         }
         given = {node: self.conditions[node] for node in nodes if node in self.conditions}
         ends = self.nests[nest].termination if nest else self.termination
+        here = set(nodes)
         for condition in (*given.values(), ends):
-            self._asks_here(condition, set(nodes), nest)
+            self._asks_here(condition, here, nest)
         self._apart(sets, nest)
         everyone = [self.mechanisms[node] for node in nodes if node in self.mechanisms]
         return Schedule(

@@ -88,7 +88,8 @@ class Nesting:
         raise RefusedError(f"{node.name} is not scheduled", "add it to the composition")
 
     def check(self, composition: Any) -> None:
-        """RefusedError: it is of another kind, or a nested one with a course of its own."""
+        """RefusedError: it is of another kind, shares nodes with another composition, or is nested
+        and its ports compute."""
         kind = kind_of(composition)
         if kind not in KINDS:
             raise RefusedError(f"it is a {kind}", nearest("mechanism", kind))
