@@ -20,8 +20,8 @@ from psylang.model import (
 from psylang.model.control import LISTED_MAX
 from psylang.model.costs import Cost
 from psylang.model.estimates import SEEDS, Reseeding
-from psylang.pnl.modulating import modulation_of
-from psylang.pnl.plain import TRIAL, adds, appends, passes_on, sums_up
+from psylang.pnl.modulating import modulation_of, parameter_set, sends_level
+from psylang.pnl.plain import TRIAL, adds, appends, sums_up
 from psylang.pnl.ports import Adopted, is_plain
 from psylang.pnl.reading import Paths, kind_of, number_of, only, value_of
 from psylang.pnl.refusals import RefusedError
@@ -170,20 +170,11 @@ def _signal(signal: Any, paths: Paths) -> ControlSignal:
         raise RefusedError(
             f"{signal.name} sets {len(signal.efferents)} parameters", "give each a ControlSignal"
         )
-    source = signal.efferents[0].receiver.source
-    owner = source._owner._owner
-    if kind_of(signal.function) != "TransferWithCosts" or not passes_on(
-        signal.function.transfer_fct
-    ):
+    if not sends_level(signal):
         raise RefusedError(
             f"{signal.name} has a function of its own", "give it the allocation_samples themselves"
         )
-    parameter = paths.find(owner, source.name)
-    if parameter is None:
-        raise RefusedError(
-            f"{signal.name} sets {source.name} of {kind_of(owner)}",
-            "nearest: a number of a mechanism's function, integrator or noise",
-        )
+    parameter = parameter_set(signal, signal.efferents[0].receiver, paths)
     cost, adjustment, duration = _costs(signal)
     return ControlSignal(
         parameter,

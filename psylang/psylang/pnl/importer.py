@@ -25,7 +25,7 @@ from psylang.pnl.mechanisms import Converted, combined, converted, port_named
 from psylang.pnl.modulating import parameter_set, settings_of, steady
 from psylang.pnl.nesting import Nesting, afferents_of
 from psylang.pnl.order import by_chance
-from psylang.pnl.plain import hands_on, plain_matrix, plain_parameters, same_in, trials_of
+from psylang.pnl.plain import hands_on, plain_matrix, plain_parameters, same_in, trials_of, weighs
 from psylang.pnl.ports import PortsFunction
 from psylang.pnl.reading import At, Names, Paths, identifier, kind_of, only, value_of
 from psylang.pnl.refusals import NotImportedError, Refusal, RefusedError
@@ -133,9 +133,13 @@ class _Importer:
         return self.made
 
     def _control(self, composition: Any) -> None:
-        nest = "" if composition is self.composition else self.names.name(composition)
         drawing = partial(self._drawing, composition)
-        self.made.control(search_of(composition, self.paths, self._name, drawing), nest)
+        search = search_of(composition, self.paths, self._name, drawing)
+        self.made.control(search, self._nest(composition))
+
+    def _nest(self, composition: Any) -> str:
+        """The name of a composition's nest; "" of the outermost one, which is the model."""
+        return "" if composition is self.composition else self.names.name(composition)
 
     def _name(self, node: Any) -> str:
         """RefusedError: it is no mechanism of the composition."""
@@ -179,7 +183,7 @@ class _Importer:
             sender = one.signal.owner
             start, given = self._name(sender), self.nodes[id(sender)].outputs[one.signal.name]
             if one.kind == "parameter":
-                here = parameter_set(one, self.paths)
+                here = parameter_set(one.signal, one.port, self.paths)
                 steady(node, made.mechanism, here)
             elif hasattr(node, "recurrent_projection") or made.derived:
                 raise RefusedError(
@@ -264,7 +268,7 @@ class _Importer:
         if kind_of(projection) != "MappingProjection":
             raise RefusedError(f"{projection.name} is a {kind_of(projection)}", "MappingProjection")
         plain_matrix(projection)
-        if any(value_of(projection, one) not in (None, 1) for one in ("weight", "exponent")):
+        if weighs(projection):
             raise RefusedError(f"{projection.name} has a weight or exponent", "leave it out")
         if any(
             kind_of(modulator) != "LearningProjection"  # It acts in learn(), not in run().
@@ -370,7 +374,7 @@ class _Importer:
             raise RefusedError(f"it is nested, and ends after {trials} trials", "a condition")
         else:
             members = [self._asked(one) for one in composition.nodes if self._is_node(one)]
-            self.made.nest(self.names.name(composition), *members, ends=condition, timing=timing)
+            self.made.nest(self._nest(composition), *members, ends=condition, timing=timing)
         for node, condition in scheduler.conditions.conditions.items():
             if self._is_node(node):
                 with self.of(node):
@@ -378,8 +382,7 @@ class _Importer:
 
     def _in_order(self, composition: Any) -> None:
         """RefusedError: another order than PsyNeuLink's, or one that it leaves to chance."""
-        nest = "" if composition is self.composition else self.names.name(composition)
-        schedule = self.made.schedule(nest)
+        schedule = self.made.schedule(self._nest(composition))
         sets = [
             tuple(sorted(self._asked(one) for one in members if self._is_node(one)))
             for members in self.nesting.sets(composition)
@@ -466,7 +469,7 @@ class _Importer:
                 node = self._name(port.owner)
                 here = port_named(self.nodes[id(port.owner)].outputs, port)
                 own = here in self.made.mechanisms[node].ports()
-                several = len([1 for one in port.owner.output_ports]) > 1
+                several = len(port.owner.output_ports) > 1
                 name = identifier(f"{node}_{port.name}" if several else node)
                 self.made.output(name, node if own else here, here if own else "", earlier=True)
                 self.made.results.append(name)

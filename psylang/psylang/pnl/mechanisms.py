@@ -15,7 +15,7 @@ from psylang.model.mechanism import Mechanism
 from psylang.model.noise import Normal
 from psylang.model.winners import KWinners
 from psylang.pnl.functions import drawing, integrator_of, noise_of, seed_of, transfer_function
-from psylang.pnl.integrating import WHOLE
+from psylang.pnl.integrating import WHOLE, rows_of
 from psylang.pnl.plain import hands_on, plain_matrix, takes_each
 from psylang.pnl.ports import (
     METRICS,
@@ -32,7 +32,7 @@ from psylang.pnl.ports import (
 )
 from psylang.pnl.reading import At, kind_of, number_of, only, value_of
 from psylang.pnl.refusals import RefusedError
-from psylang.pnl.tables import converter, converts
+from psylang.pnl.tables import TABLES, converter, converts
 
 STEPS_MAX = 10_000_000  # Limit for a DDM or LCA; PsyNeuLink has none unless it is set later.
 
@@ -408,17 +408,15 @@ def _integrator_mechanism(mechanism: Any, name: str, at: At) -> Converted:
 @converts("mechanism", "ComparatorMechanism", "a function of its ports")
 def _processing(mechanism: Any, name: str, at: At) -> Converted:
     function = mechanism.function
-    write = {**PORT_FUNCTIONS}.get(kind_of(function))
     ports, derived = plain_ports(mechanism)
     sizes = sizes_of(mechanism)
-    if write is not None:
+    together = of_ports(function, len(sizes), at)
+    if together is not None:
         size = int(np.size(mechanism.output_ports[0].defaults.value))
-        written, settings = write(function, len(sizes))
+        written, settings = together
         made: Mechanism = PortsFunction(
             name, sizes=sizes, size=size, written=written, settings=settings, reset="never"
         )
-        for setting in settings:
-            at.paths.note(function, setting, f"{at.path}.{setting}")
         return Converted(made, tuple(made.arrivals()), ports, derived)
     noise = seed = None
     if kind_of(function) == "GaussianDistort":
@@ -432,12 +430,7 @@ def _processing(mechanism: Any, name: str, at: At) -> Converted:
     if len(sizes) > 1 and noise is None:
         takes_each(function)
         made = EachPort(name, sizes=sizes, function=transfer, reset="never")
-        rows = {
-            port.name: f"value{k}"
-            for port in mechanism.output_ports
-            for k in range(len(sizes))
-            if hands_on(port, k)
-        }
+        rows = rows_of(mechanism, tuple(made.ports()))
         return Converted(made, tuple(made.arrivals()), rows)
     made = Transfer(
         name, size=single(mechanism), function=transfer, noise=noise, seed=seed, reset="never"
@@ -446,20 +439,23 @@ def _processing(mechanism: Any, name: str, at: At) -> Converted:
 
 
 Ported = tuple[Any, dict[str, Any]]
-PORT_FUNCTIONS: dict[str, Callable[[Any, int], Ported]] = {}
 
 
-def _of_ports(
-    name: str, form: str, note: str = ""
-) -> Callable[[Callable[[Any, int], Ported]], Callable[[Any, int], Ported]]:
-    def register(write: Callable[[Any, int], Ported]) -> Callable[[Any, int], Ported]:
-        PORT_FUNCTIONS[name] = converts("port function", name, form, note)(write)
-        return write
+def of_ports(function: Any, count: int, at: At) -> Ported | None:
+    """A function that takes all of so many input ports, and its settings; None: it takes each port
+    alone."""
+    found = TABLES["port function"].get(kind_of(function))
+    if found is None:
+        return None
+    written, settings = found.convert(function, count)
+    for setting in settings:
+        at.paths.note(function, setting, f"{at.path}.{setting}")
+    return written, settings
 
-    return register
 
-
-@_of_ports("LinearCombination", "sum or product", "weights of the ports, no exponents")
+@converts(
+    "port function", "LinearCombination", "sum or product", "weights of the ports, no exponents"
+)
 def _combination(function: Any, count: int) -> Ported:
     exponents = value_of(function, "exponents")
     if exponents is not None and not np.all(np.asarray(exponents) == 1.0):
@@ -482,19 +478,24 @@ def combined(function: Any) -> bool:
     return bool(operation == "product")
 
 
-@_of_ports("CombineMeans", "the sum or product of the ports' means", "no weights, no exponents")
+@converts(
+    "port function",
+    "CombineMeans",
+    "the sum or product of the ports' means",
+    "no weights, no exponents",
+)
 def _means(function: Any, count: int) -> Ported:
     only(function, weights=None, exponents=None)
     return CombinedMeans(product=combined(function)), {}
 
 
-@_of_ports("Concatenate", "the ports in a row")
+@converts("port function", "Concatenate", "the ports in a row")
 def _concatenate(function: Any, count: int) -> Ported:
     only(function, scale=1.0, offset=0.0)
     return Concatenated(), {}
 
 
-@_of_ports("Distance", "two ports", f"{', '.join(METRICS)}; not normalised")
+@converts("port function", "Distance", "two ports", f"{', '.join(METRICS)}; not normalised")
 def _distance(function: Any, count: int) -> Ported:
     only(function, normalize=False)
     metric = str(value_of(function, "metric")).lower()
@@ -505,8 +506,11 @@ def _distance(function: Any, count: int) -> Ported:
     return Apart(metric=metric), {}
 
 
-@_of_ports(
-    "UserDefinedFunction", "its Python function, compiled", "what @function takes; no state, draws"
+@converts(
+    "port function",
+    "UserDefinedFunction",
+    "its Python function, compiled",
+    "what @function takes; no state, draws",
 )
 def _user_defined(function: Any, count: int) -> Ported:
     python = value_of(function, "custom_function")

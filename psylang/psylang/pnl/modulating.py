@@ -14,12 +14,18 @@ from psylang.model.mechanism import Mechanism, Transfer
 from psylang.model.rules import Modulation
 from psylang.pnl.functions import transfer_function
 from psylang.pnl.integrating import neuron_of
-from psylang.pnl.mechanisms import PORT_FUNCTIONS, Converted, sizes_of
-from psylang.pnl.plain import VALUE, passes_on, takes_each
+from psylang.pnl.mechanisms import Converted, of_ports, sizes_of
+from psylang.pnl.plain import VALUE, passes_on, takes_each, weighs
 from psylang.pnl.ports import OneSignal, Signals
 from psylang.pnl.reading import At, Paths, kind_of, value_of
 from psylang.pnl.refusals import RefusedError
 from psylang.pnl.tables import converts
+
+
+def sends_level(signal: Any) -> bool:
+    """Returns whether a signal sends its level as it is."""
+    function = signal.function
+    return kind_of(function) == "TransferWithCosts" and passes_on(function.transfer_fct)
 
 
 def places_of(mechanism: Any) -> dict[str, int]:
@@ -27,9 +33,7 @@ def places_of(mechanism: Any) -> dict[str, int]:
     places = {}
     for signal in mechanism.output_ports:
         spec = signal._variable_spec
-        function = signal.function
-        plain = kind_of(function) == "TransferWithCosts" and passes_on(function.transfer_fct)
-        if not plain or not isinstance(spec, tuple) or spec[0] != VALUE:
+        if not sends_level(signal) or not isinstance(spec, tuple) or spec[0] != VALUE:
             raise RefusedError(
                 f"{signal.name} has a function of its own", "a function of the mechanism"
             )
@@ -52,10 +56,10 @@ def begins_of(mechanism: Any, rows: int) -> tuple[float, ...]:
 @converts("mechanism", "GatingMechanism", "signals within a trial", "one number a signal")
 def _control(mechanism: Any, name: str, at: At) -> Converted:
     places, sizes, function = places_of(mechanism), sizes_of(mechanism), mechanism.function
-    write = PORT_FUNCTIONS.get(kind_of(function))
+    together = of_ports(function, len(sizes), at)
     made: Signals | OneSignal
-    if write is not None:
-        written, settings = write(function, len(sizes))
+    if together is not None:
+        written, settings = together
         made = OneSignal(
             name,
             sizes=sizes,
@@ -65,8 +69,6 @@ def _control(mechanism: Any, name: str, at: At) -> Converted:
             begins=begins_of(mechanism, 1),
             reset="never",
         )
-        for setting in settings:
-            at.paths.note(function, setting, f"{at.path}.{setting}")
         outputs = dict.fromkeys(places, "value")
     else:
         takes_each(function)
@@ -137,9 +139,7 @@ def settings_of(
                         f"its port {port.name} is gated by the controller", "a GatingMechanism"
                     )
                 continue
-            if not passes_on(one.function) or any(
-                value_of(one, field) not in (None, 1) for field in ("weight", "exponent")
-            ):
+            if not passes_on(one.function) or weighs(one):
                 raise RefusedError(f"{one.name} computes", "a function of its sender")
             yield Setting(one.sender, port, kind, modulation_of(one.sender))
 
@@ -154,14 +154,15 @@ def modulation_of(signal: Any) -> Modulation:
     raise RefusedError(f"modulation is {given}", "OVERRIDE, MULTIPLICATIVE or ADDITIVE")
 
 
-def parameter_set(setting: Setting, paths: Paths) -> str:
-    """The parameter of the model that a signal sets. RefusedError: there is none."""
-    source = setting.port.source
+def parameter_set(signal: Any, port: Any, paths: Paths) -> str:
+    """The parameter of the model that a signal sets by a parameter's port. RefusedError: there is
+    none."""
+    source = port.source
     owner = source._owner._owner
     found = paths.find(owner, source.name)
     if found is None:
         raise RefusedError(
-            f"{setting.signal.name} sets {source.name} of {kind_of(owner)}",
+            f"{signal.name} sets {source.name} of {kind_of(owner)}",
             "nearest: a number of a mechanism's function, integrator or noise",
         )
     return found

@@ -78,6 +78,11 @@ def plain_parameters(component: Any) -> None:
             )
 
 
+def weighs(projection: Any) -> bool:
+    """Returns whether a projection has a weight or an exponent."""
+    return any(value_of(projection, one) not in (None, 1) for one in ("weight", "exponent"))
+
+
 def plain_matrix(projection: Any) -> None:
     """RefusedError: it does something else than to multiply by its matrix."""
     function = projection.function
