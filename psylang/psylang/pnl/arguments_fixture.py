@@ -1,6 +1,6 @@
 """Arguments of PsyNeuLink that change results, each in a small composition.
 
-IMPORTED: what Psylang follows. REFUSED: the others, each with a part of the reason.
+The imported ones are what Psylang follows.
 """
 
 from __future__ import annotations
@@ -10,18 +10,17 @@ from typing import Any
 
 import numpy as np
 
-Built = tuple[Any, dict[str, Any]]
-Script = Callable[[Any], Built]
-IMPORTED: list[Script] = []
-REFUSED: dict[Script, str] = {}
+from psylang.pnl.scripts_fixture import Built, Samples, Script
+
+SAMPLES = Samples()
 
 
 def _case(name: str, script: Script, why: str = "") -> None:
     script.__name__ = name
     if why:
-        REFUSED[script] = why
+        SAMPLES.refuses(why)(script)
     else:
-        IMPORTED.append(script)
+        SAMPLES.imports(script)
 
 
 def _of(pnl: Any, node: Any) -> Built:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from psylang.pnl import arguments_fixture as arguments
-from psylang.pnl import modulation_fixture as modulation
+from psylang.pnl.arguments_fixture import SAMPLES as ARGUMENTS
 from psylang.pnl.matrix import FILE, renewed
 from psylang.pnl.samples_fixture import IMPORTED, REFUSED
 
@@ -16,9 +15,9 @@ def test_the_matrix_is_of_now() -> None:
 
 
 def test_the_counts_are_of_now() -> None:
-    counts = len(IMPORTED + modulation.IMPORTED), len(REFUSED | modulation.REFUSED)
+    counts = len(IMPORTED), len(REFUSED)
     row = f"after published models | {counts[0]} | {counts[1]} |"
     text = FILE.read_text(encoding="utf-8")
     assert row in text
-    row = f"change results | {len(arguments.IMPORTED)} | {len(arguments.REFUSED)} |"
+    row = f"change results | {len(ARGUMENTS.imported)} | {len(ARGUMENTS.refused)} |"
     assert row in text

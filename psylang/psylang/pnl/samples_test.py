@@ -12,18 +12,19 @@ import numpy as np
 import pytest
 
 import psylang
-from psylang.pnl import arguments_fixture as arguments
 from psylang.pnl import from_psyneulink, restart, results_of, run_arguments
-from psylang.pnl import modulation_fixture as modulation
+from psylang.pnl.arguments_fixture import SAMPLES as ARGUMENTS
+from psylang.pnl.integrators_fixture import OF_NORM_1
 from psylang.pnl.pnl_fixture import needs_psyneulink
-from psylang.pnl.samples_fixture import IMPORTED, REFUSED, Script
+from psylang.pnl.samples_fixture import IMPORTED, REFUSED, STOPPED
+from psylang.pnl.scripts_fixture import Script
 from psylang.pnl.tables import REFUSED as REFUSED_CLASSES
 from psylang.pnl.tables import TABLES
 
 pytestmark = needs_psyneulink
 ALLOWED = 1e-12
-WHY = {**REFUSED, **arguments.REFUSED, **modulation.REFUSED}
-EVERY = [*IMPORTED, *arguments.IMPORTED, *modulation.IMPORTED]
+WHY = {**REFUSED, **ARGUMENTS.refused}
+EVERY = [*IMPORTED, *ARGUMENTS.imported]
 
 
 def built(script: Script) -> tuple[Any, dict[str, Any]]:
@@ -46,7 +47,7 @@ def test_a_script_gives_psyneulinks_results(script: Script) -> None:
         assert len(row) == len(expected)
         for port, other in zip(row, expected, strict=True):
             # A point's small coordinates are as exact as its others, not as themselves.
-            least = ALLOWED if script in modulation.OF_NORM_1 else 0.0
+            least = ALLOWED if script in OF_NORM_1 else 0.0
             np.testing.assert_allclose(port, np.ravel(other), rtol=ALLOWED, atol=least)
 
 
@@ -68,10 +69,10 @@ def test_the_tables_name_classes_that_there_are() -> None:
     assert [name for kind in kinds for name in kind if not hasattr(psyneulink, name)] == []
 
 
-@pytest.mark.parametrize("script", modulation.STOPPED, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("script", STOPPED, ids=lambda one: one.__name__)
 def test_psyneulink_itself_stops_at_what_is_refused_as_impossible(script: Script) -> None:
     composition, given = built(script)
-    with pytest.raises((AttributeError, ValueError), match=modulation.STOPPED[script]):
+    with pytest.raises((AttributeError, ValueError), match=STOPPED[script]):
         composition.run(**given)
 
 
