@@ -179,18 +179,14 @@ def _seed(module: Any) -> Any:
     salted = builder.icmp_unsigned("!=", builder.or_(*salts), I32(0))
     put(I64(0), I32(19650218))
     loop = _Loop(builder, 1, WORDS)
-    before = at(builder.sub(loop.index, I64(1)))
-    spread = builder.xor(before, builder.lshr(before, I32(30)))
-    put(
-        loop.index,
-        builder.add(builder.mul(spread, I32(1812433253)), builder.trunc(loop.index, I32)),
-    )
+    spread = mixed(at(builder.sub(loop.index, I64(1))), 1812433253)
+    put(loop.index, builder.add(spread, builder.trunc(loop.index, I32)))
     loop.close()
 
     def first(index: Any, before: Any, step: Any) -> None:
         """A step of the first round, whose key has one word or three."""
         place = builder.trunc(builder.urem(step, I64(3)), I32)
-        word = builder.add(key, I32(0))
+        word = key
         for number, salt in enumerate(salts, 1):
             here = builder.icmp_unsigned("==", place, I32(number))
             word = builder.select(here, builder.add(salt, I32(number)), word)
