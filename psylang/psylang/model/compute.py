@@ -13,7 +13,7 @@ from psylang.model.calls import Draw
 from psylang.model.context import Scope
 from psylang.model.errors import ModelError, listed
 from psylang.model.function import Function
-from psylang.model.mechanism import Mechanism, Memory, Run, Values
+from psylang.model.mechanism import Mechanism, Memory, Run, Values, without_input
 from psylang.model.parameters import Number, numbers
 
 
@@ -53,11 +53,7 @@ class Compute(Mechanism):
         return {"value": Type(kind, (self.size,) if self.size else ())}
 
     def initial(self, at: Scope) -> Memory:
-        build, shapes = at.build, self.arrivals()
-        nothing = {
-            port: build.constant(0.0, Type(DType.F64, shape)) for port, shape in shapes.items()
-        }
-        return self.step(at, nothing, {})
+        return without_input(self, at)
 
     def step(self, at: Scope, prepared: Values, memory: Memory) -> Memory:
         data = [

@@ -304,6 +304,14 @@ class Transfer(Mechanism):
         return [memory["activity"], self.until.bound(at.part("until"))]
 
 
+def without_input(mechanism: Mechanism, at: Scope) -> Memory:
+    """The memory after a step with zeros: PsyNeuLink calls a function so when it builds the
+    mechanism."""
+    shapes = mechanism.arrivals()
+    zeros = {port: at.build.constant(0.0, Type(DType.F64, shape)) for port, shape in shapes.items()}
+    return mechanism.step(at, zeros, {})
+
+
 def filled(at: Scope, field: str, size: int) -> Value:
     """A parameter as a vector: a number stands for all elements. ModelError: another shape."""
     value = at[field]

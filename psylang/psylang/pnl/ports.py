@@ -16,7 +16,7 @@ from psylang.model.context import Scope, total
 from psylang.model.errors import ModelError
 from psylang.model.function import Function
 from psylang.model.functions import TransferFunction, emit_part
-from psylang.model.mechanism import Memory, MemoryPorts, Values
+from psylang.model.mechanism import Memory, MemoryPorts, Values, without_input
 from psylang.model.parameters import Number, numbers, part
 
 
@@ -42,12 +42,7 @@ class PortsFunction(MemoryPorts):
         return {"value": Type(DType.F64, (self.size,))}
 
     def initial(self, at: Scope) -> Memory:
-        """PsyNeuLink calls a function with zeros when it builds the mechanism."""
-        shapes = self.arrivals()
-        zeros = {
-            port: at.build.constant(0.0, Type(DType.F64, shape)) for port, shape in shapes.items()
-        }
-        return self.step(at, zeros, {})
+        return without_input(self, at)
 
     def step(self, at: Scope, prepared: Values, memory: Memory) -> Memory:
         with at.origin():
@@ -77,12 +72,7 @@ class EachPort(MemoryPorts):
         return {f"value{k}": Type(DType.F64, (size,)) for k, size in enumerate(self.sizes)}
 
     def initial(self, at: Scope) -> Memory:
-        """PsyNeuLink calls a function with zeros when it builds the mechanism."""
-        zeros = {
-            port: at.build.constant(0.0, Type(DType.F64, shape))
-            for port, shape in self.arrivals().items()
-        }
-        return self.step(at, zeros, {})
+        return without_input(self, at)
 
     def step(self, at: Scope, prepared: Values, memory: Memory) -> Memory:
         return {
