@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <thread>
 
@@ -239,12 +240,18 @@ TEST_P(Faults, a_stuck_page_delays_no_other_page) {
 }
 
 // Each thread of the pool is kept by an open of a FIFO.
-TEST_P(Faults, are_served_while_every_thread_of_the_pool_is_stuck) {
+class FaultsOfAStuckPool : public Faults {
+ protected:
+  void are_served(const std::function<void(RuntimeConfig&)>& adjust);
+};
+
+void FaultsOfAStuckPool::are_served(const std::function<void(RuntimeConfig&)>& adjust) {
   constexpr std::uint32_t stuck = 6;
   constexpr std::uint32_t others = 8;
-  Runtime runtime = start([](RuntimeConfig& config) {
+  Runtime runtime = start([&](RuntimeConfig& config) {
     config.server.threads_max = threads_least();
     config.server.takeover_us = 200;
+    adjust(config);
   });
   TemporaryFile place;
   const std::string fifo = place.path + ".fifo";
@@ -279,6 +286,30 @@ TEST_P(Faults, are_served_while_every_thread_of_the_pool_is_stuck) {
   EXPECT_EQ(opened.load(), stuck);
   ::unlink(fifo.c_str());
 }
+
+TEST_P(FaultsOfAStuckPool, are_served) {
+  are_served([](RuntimeConfig&) {});
+}
+TEST_P(FaultsOfAStuckPool, are_served_behind_split_halves) {
+  are_served(
+      [](RuntimeConfig& config) { config.server.bottom_half = server::BottomHalfMode::split; });
+}
+TEST_P(FaultsOfAStuckPool, are_served_behind_split_halves_with_budgets_of_tenants) {
+  are_served([](RuntimeConfig& config) {
+    config.server.bottom_half = server::BottomHalfMode::split;
+    config.server.cap_permille = 900;
+    config.server.tenants = "1:weight=2";
+  });
+}
+TEST_P(FaultsOfAStuckPool, are_served_behind_a_stage_with_budgets_of_tenants) {
+  are_served([](RuntimeConfig& config) {
+    config.server.bottom_half = server::BottomHalfMode::staged;
+    config.server.threads_max = 4;
+    config.server.cap_permille = 900;
+    config.server.tenants = "1:weight=2";
+  });
+}
+K2K_EVERY_DEVICE(FaultsOfAStuckPool);
 
 TEST_P(Faults, are_served_by_a_split_bottom_half_too) {
   const std::uint32_t items = scaled(96, 32);

@@ -107,6 +107,7 @@ Server::Core::Core(backend::Backend& backend, const ServerConfig& config, Provid
               .bottom_half = bottom_half_,
               .admission = admission_,
               .split_queue = split_queue_,
+              .split_service = split_,
               .pool = pool_,
               .faults = faults_,
               .waiting = waiting_,

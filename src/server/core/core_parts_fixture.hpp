@@ -94,6 +94,7 @@ struct CoreParts : ServerParts {
                .bottom_half = bottom_half,
                .admission = admission,
                .split_queue = split,
+               .split_service = split_service,
                .pool = pool,
                .faults = faults,
                .waiting = waiting,

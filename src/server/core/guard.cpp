@@ -11,9 +11,15 @@ constexpr auto rest_max = std::chrono::milliseconds(1);
 }  // namespace
 
 void Guard::run(ServiceThread& self) {
-  while (Role* const role = parts_.pool.next_for_guard(self)) {
-    Leader::take_from_units(self, *role);
-    lead(self, *role);
+  while (true) {
+    const auto [task, role] = parts_.pool.next_for_guard(self);
+    if (task == ThreadPool::GuardTask::end) return;
+    if (task == ThreadPool::GuardTask::role) {
+      Leader::take_from_units(self, *role);
+      lead(self, *role);
+    } else {
+      parts_.split_service.accept_without_workers(self);
+    }
     parts_.admission.leave(self.account);
     self.settle(cycles());
   }

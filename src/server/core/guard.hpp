@@ -5,6 +5,7 @@
 //   pool                                                     guard
 //   the last idle thread takes a role, its call gets stuck ─▶ takes the role over, polls, queues
 //   a thread becomes idle again ◀──────────────────────────── gives the role back
+//   split: a bundle waits for a thread ─────────────────────▶ accepts the bundle, queues attempts
 //
 // The guard executes no call that may block, so no call keeps it. It queues the calls that it
 // accepts for the pool. One thread, `k2k/guard`, outside the pool: the pool starts it when no
@@ -16,6 +17,7 @@
 
 #include "backend/backend.hpp"
 #include "server/core/leader.hpp"
+#include "server/core/split_service.hpp"
 #include "server/core/waiting_calls.hpp"
 #include "server/govern/admission.hpp"
 #include "server/poll/bottom_half.hpp"
@@ -32,6 +34,7 @@ class Guard {
     BottomHalf& bottom_half;
     Admission& admission;
     SplitQueue& split_queue;
+    SplitService& split_service;
     ThreadPool& pool;
     FaultDesk& faults;
     WaitingCalls& waiting;

@@ -1,8 +1,18 @@
 #include "server/core/split_service.hpp"
 
 #include "base/clock.hpp"
+#include "calls/rows.hpp"
 
 namespace k2k::server {
+
+namespace {
+// Of accepted requests. With budgets of tenants they wait among the attempts.
+bool needs_no_worker(const Pending& call) {
+  const std::int16_t row = call.request.row;
+  return services::is_fault(call.request) ||
+         (row >= 0 && calls::shapes[row].blocking == calls::Blocking::never);
+}
+}  // namespace
 
 void SplitService::hand_out(ServiceThread& self, const Bundle& bundle) {
   switch (parts_.queue.add(bundle)) {
@@ -11,15 +21,26 @@ void SplitService::hand_out(ServiceThread& self, const Bundle& bundle) {
     case SplitQueue::Added::for_pool:
       return parts_.pool.wake_one();
     case SplitQueue::Added::no_memory:
-      accept(self, bundle);
+      accept(self, bundle, parts_.admission.by_tenant());
       if (parts_.queue.needs_worker()) parts_.pool.wake_one();
       return;
   }
 }
 
 void SplitService::run_bundle(ServiceThread& self, const Bundle& bundle) {
-  accept(self, bundle);
+  accept(self, bundle, parts_.admission.by_tenant());
   if (!self.batch.empty()) run_attempts(self);
+}
+
+void SplitService::accept_without_workers(ServiceThread& self) {
+  parts_.admission.pass(self.account, 0);
+  Bundle bundle;
+  while (parts_.queue.take_bundle(bundle)) accept(self, bundle, false);
+  if (parts_.queue.needs_worker()) parts_.pool.wake_one();
+  self.batch.clear();
+  parts_.queue.take_attempts(needs_no_worker, self.batch);
+  if (FaultDesk::take(self, self.batch)) parts_.faults.serve(self, nullptr);
+  for (Pending& call : self.batch) run_attempt(self, call);
 }
 
 void SplitService::run_stage(ServiceThread& self) {
@@ -31,7 +52,7 @@ void SplitService::run_stage(ServiceThread& self) {
     if (found == SplitQueue::Found::end) return;
     if (found == SplitQueue::Found::bundle) {
       const std::uint64_t before = self.stats.accepted.value();
-      accept(self, bundle);
+      accept(self, bundle, parts_.admission.by_tenant());
       self.stats.preprocessed.add(self.stats.accepted.value() - before);
       if (parts_.queue.needs_worker()) parts_.pool.wake_one();
       continue;
@@ -42,21 +63,19 @@ void SplitService::run_stage(ServiceThread& self) {
   }
 }
 
-void SplitService::accept(ServiceThread& self, const Bundle& bundle) {
+void SplitService::accept(ServiceThread& self, const Bundle& bundle, bool defer) {
   self.batch.clear();
   self.answered.clear();
   const auto openness = parts_.config.policy == CallPolicy::known_only
                             ? services::Openness::known_only
                             : services::Openness::any;
   const std::uint64_t processed = parts_.bottom_half.process(
-      bundle, {openness, parts_.config.trace, true, parts_.admission.by_tenant()}, self.batch,
-      self.answered, self.stats);
+      bundle, {openness, parts_.config.trace, true, defer}, self.batch, self.answered, self.stats);
   if (!self.answered.empty()) {
     parts_.backend.resume(self.answered.data(), self.answered.size());
     self.stats.ledger.charge(telemetry::Stage::completion, cycles() - processed);
   }
-  // With budgets of tenants, faults wait in the queue of attempts until they are admitted.
-  const bool faults = !parts_.admission.by_tenant() && FaultDesk::take(self, self.batch);
+  const bool faults = !defer && FaultDesk::take(self, self.batch);
   parts_.queue.accept(self.batch);
   if (faults) parts_.faults.serve(self, nullptr);
   if (self.batch.empty()) return;

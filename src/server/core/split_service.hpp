@@ -49,12 +49,16 @@ class SplitService {
   void run_bundle(ServiceThread& self, const Bundle& bundle);
   // Pre-processes bundles until the stage closes: all that wait at each wake-up.
   void run_stage(ServiceThread& self);
+  // For the guard: accepts all waiting bundles, and answers page faults and calls that never block,
+  // whatever the budgets of tenants. Other attempts stay queued.
+  void accept_without_workers(ServiceThread& self);
   // Tries the queued requests of accepted bundles until none is left.
   void run_attempts(ServiceThread& self);
 
  private:
-  // Accepts the requests of the bundle and queues all but faults as attempts.
-  void accept(ServiceThread& self, const Bundle& bundle);
+  // Accepts the requests of the bundle and queues all but faults as attempts; if `defer`, the
+  // faults, too: then all wait in the queue until their tenant is admitted.
+  void accept(ServiceThread& self, const Bundle& bundle, bool defer);
   bool take_attempt(ServiceThread& self, Pending& attempt);
   void run_attempt(ServiceThread& self, Pending& pending);
   // Sleeps until a parked attempt may be admitted. Returns false if none is parked, or if another

@@ -94,6 +94,16 @@ class RequestQueue {
     size_ += std::exchange(other.size_, 0);
   }
 
+  // Moves the requests that `wanted` names to the end of `taken`.
+  template <class Wanted>
+  void take_if(const Wanted& wanted, std::vector<Pending>& taken) {
+    for (RequestPlaces::Place* at = first_; at != nullptr;) {
+      RequestPlaces::Place* const next = at->after;
+      if (wanted(at->call)) taken.push_back(remove(at));
+      at = next;
+    }
+  }
+
   template <class Look>
   void for_each(const Look& look) const {
     for (const RequestPlaces::Place* at = first_; at != nullptr; at = at->after) look(at->call);

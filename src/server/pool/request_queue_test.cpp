@@ -71,6 +71,23 @@ TEST_F(RequestQueueTest, holds_one_request_a_slot_in_whatever_queue) {
   EXPECT_EQ(other.size(), 1u);
 }
 
+TEST_F(RequestQueueTest, gives_the_requests_that_one_asks_for_wherever_they_stand) {
+  for (std::uint8_t lane = 0; lane < 5; ++lane) queue.push_back(call_of(1, lane));
+  std::vector<Pending> taken;
+  const auto is_even = [](const Pending& call) { return call.request.lane % 2 == 0; };
+  queue.take_if(is_even, taken);
+  ASSERT_EQ(taken.size(), 3u);
+  for (std::uint8_t each = 0; each < 3; ++each) EXPECT_EQ(taken[each].request.lane, 2 * each);
+  queue.take_if(is_even, taken);
+  EXPECT_EQ(taken.size(), 3u);
+  ASSERT_EQ(queue.size(), 2u);
+  queue.push_back(call_of(1, 4));
+  EXPECT_EQ(queue.pop_front().request.lane, 1);
+  EXPECT_EQ(queue.pop_front().request.lane, 3);
+  EXPECT_EQ(queue.pop_front().request.lane, 4);
+  EXPECT_TRUE(queue.empty());
+}
+
 TEST_F(RequestQueueTest, has_room_for_all_slots) {
   for (std::uint32_t wave = 0; wave < 4; ++wave) {
     for (std::uint8_t lane = 0; lane < 32; ++lane) queue.push_back(call_of(wave, lane));

@@ -61,6 +61,12 @@ class SplitQueue {
     return !bundles_.empty();
   }
 
+  // Returns true if bundles wait for a thread of the pool.
+  [[nodiscard]] bool bundles_wait_for_pool() const {
+    const std::lock_guard lock(mutex_);
+    return !bundles_.empty() && !stage_.has_thread();
+  }
+
   // Returns true if attempts wait for a thread.
   [[nodiscard]] bool attempts_wait() const {
     const std::lock_guard lock(mutex_);
@@ -83,6 +89,20 @@ class SplitQueue {
     if (stage_.has_thread() || bundles_.empty()) return Next::nothing;
     move_first_to(bundle);
     return Next::bundle;
+  }
+
+  // For the guard, which makes no attempt. Returns false if no bundle waits for the pool.
+  bool take_bundle(Bundle& bundle) {
+    const std::lock_guard lock(mutex_);
+    if (bundles_.empty() || stage_.has_thread()) return false;
+    move_first_to(bundle);
+    return true;
+  }
+  // For the guard: appends the attempts that `wanted` names to `taken`.
+  template <class Wanted>
+  void take_attempts(const Wanted& wanted, std::vector<Pending>& taken) {
+    const std::lock_guard lock(mutex_);
+    attempts_.take_if(wanted, taken);
   }
 
   // --- The stage. Its thread calls next_bundle() until none is left, then rest(), and so on.

@@ -190,7 +190,7 @@ void ThreadPool::stand_by(const Role& role, Nanoseconds longest) {
   if (parts_.roles.wanted(role)) stand_by_over_.wait_for(lock, longest);
 }
 
-Role* ThreadPool::next_for_guard(ServiceThread& self) {
+ThreadPool::GuardWork ThreadPool::next_for_guard(ServiceThread& self) {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     if (idle_ != 0) {
@@ -201,9 +201,12 @@ Role* ThreadPool::next_for_guard(ServiceThread& self) {
     if (stopping_ || idle_ != 0) continue;
     Role* role = parts_.roles.take_vacant(self.index);
     if (role == nullptr) role = take_over_stuck(self);
-    if (role != nullptr) return role;
+    if (role != nullptr) return {GuardTask::role, role};
+    if (parts_.split.bundles_wait_for_pool() || parts_.split.attempts_wait()) {
+      return {GuardTask::split, nullptr};
+    }
   }
-  return nullptr;
+  return {};
 }
 
 bool ThreadPool::relieve_guard(ServiceThread& self, Role& role) {

@@ -100,9 +100,17 @@ class ThreadPool {
   // Sleeps while this role is wanted.
   void stand_by(const Role& role, Nanoseconds longest);
 
-  // Blocks while a thread is idle. Returns a role for the guard, held or on units; nullptr once
-  // stop() was called.
-  Role* next_for_guard(ServiceThread& self);
+  enum class GuardTask : std::uint8_t {
+    role,   // A role for the guard, held or on units.
+    split,  // Bundles or attempts wait for a thread of the pool.
+    end,    // stop() was called.
+  };
+  struct GuardWork {
+    GuardTask task = GuardTask::end;
+    Role* role = nullptr;
+  };
+  // Blocks while a thread is idle.
+  GuardWork next_for_guard(ServiceThread& self);
   // Gives the guard's role back and returns true if a thread is idle or the role is not wanted.
   bool relieve_guard(ServiceThread& self, Role& role);
 

@@ -77,7 +77,9 @@ class ThreadPoolTest : public testing::Test {
     parts->pool.leave(self, role);
   }
   void guard(ServiceThread& self) {
-    while (Role* const role = parts->pool.next_for_guard(self)) {
+    while (true) {
+      const auto [task, role] = parts->pool.next_for_guard(self);
+      if (task == ThreadPool::GuardTask::end) return;
       ++guarded;
       while (!parts->pool.relieve_guard(self, *role)) std::this_thread::sleep_for(100us);
       ++relieved;
