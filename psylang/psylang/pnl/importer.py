@@ -127,7 +127,8 @@ class _Importer:
                 same_in(self.composition.default_execution_id, component, name)
         if not self.refusals:
             with self.of(self.composition):
-                self._compiles()
+                # Refusals of the IR are refusals of the import.
+                self.made.program(numerics="exact")
         if self.refusals:
             raise NotImportedError(self.composition.name, self.refusals)
         return self.made
@@ -473,10 +474,6 @@ class _Importer:
                 name = identifier(f"{node}_{port.name}" if several else node)
                 self.made.output(name, node if own else here, here if own else "", earlier=True)
                 self.made.results.append(name)
-
-    def _compiles(self) -> None:
-        """Reports refusals of the IR as refusals of the import."""
-        self.made.program(numerics="exact")
 
 
 def joined(links: Sequence[set[str]]) -> list[set[str]]:
