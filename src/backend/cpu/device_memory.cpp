@@ -144,9 +144,10 @@ void DeviceMemory::free(void* address) {
 
 bool DeviceMemory::host_may_access(const void* address, std::size_t bytes) const {
   if (!strict_) return true;
-  if (private_pages_.overlaps(address, bytes)) return false;
   const auto first = reinterpret_cast<std::uintptr_t>(address);
   const std::uintptr_t last = first + (bytes == 0 ? 0 : bytes - 1);
+  if (last < first) return false;
+  if (private_pages_.overlaps(address, bytes)) return false;
   const std::uint32_t used = allocations_used_.load(std::memory_order_acquire);
   for (std::uint32_t index = 0; index < used; ++index) {
     const std::uintptr_t end = allocations_[index].end.load(std::memory_order_acquire);

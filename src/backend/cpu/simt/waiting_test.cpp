@@ -390,6 +390,7 @@ TEST(Strict, StacksLocalAndDeviceMemoryAreNotTheHosts) {
     });
     EXPECT_TRUE(report.ok());
     EXPECT_EQ(device->host_may_access(static_cast<char*>(allocated) - 8, 16), !strict);
+    EXPECT_EQ(device->host_may_access(&mine, ~std::size_t{0}), !strict) << "it wraps";
     device->free(allocated);
     EXPECT_TRUE(device->host_may_access(allocated, 100));
   }
