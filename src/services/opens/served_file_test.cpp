@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include <cerrno>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -45,6 +46,20 @@ TEST(ServedFile, no_other_path_or_call_renews_it) {
   std::uint64_t word[protocol::argument_count] = {0, 8, 0, 0, 0, 0};  // No memory there.
   refresh_served(SYS_openat, word);
   EXPECT_EQ(renewed, 0);
+}
+
+TEST(ServedFile, has_a_path_of_at_most_255_bytes) {
+  const std::string longest = "/" + std::string(254, 'p');
+  int renewed = 0;
+  const auto file = ServedFile::create(longest, [&] { ++renewed; });
+  ASSERT_TRUE(file) << file.error().message;
+  open_by(SYS_openat, longest.c_str());
+  EXPECT_EQ(renewed, 1);
+  open_by(SYS_openat, (longest + "p").c_str());
+  EXPECT_EQ(renewed, 1);
+  const auto longer = ServedFile::create(longest + "p", [] {});
+  ASSERT_FALSE(longer);
+  EXPECT_EQ(longer.error().code, EINVAL);
 }
 
 TEST(ServedFile, is_not_called_after_its_end) {
