@@ -1,10 +1,13 @@
 #pragma once
-// A file descriptor of K2K itself (own_descriptors.hpp); the destructor closes it.
+// A file descriptor of K2K itself (own_descriptors.hpp); the destructor closes it. The limit of
+// files' lengths.
 //
 // Threading: one owner.
 
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <utility>
 
 #include "base/own_descriptors.hpp"
@@ -32,5 +35,12 @@ class Descriptor {
  private:
   int number_;
 };
+
+// May the process make its files so long (RLIMIT_FSIZE)? A write that reaches beyond is cut or
+// refused, with SIGXFSZ, which ends the process.
+inline bool file_may_reach(std::uint64_t bytes) {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes <= limit.rlim_cur;
+}
 
 }  // namespace k2k

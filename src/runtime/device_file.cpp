@@ -24,9 +24,10 @@ constexpr std::uint32_t device_files_most = 64;  // Names of a process.
 constexpr mode_t only_reads = 0444;
 
 Error cannot(const std::string& path, int code) {
-  return {code, fmt::format("cannot write {}: {}; make room there, or set control.device_file = "
-                            "false",
-                            path, std::strerror(code))};
+  const char* const remedy =
+      code == EFBIG ? "raise the limit of file lengths (ulimit -f)" : "make room there";
+  return {code, fmt::format("cannot write {}: {}; {}, or set control.device_file = false", path,
+                            std::strerror(code), remedy)};
 }
 
 bool lock(const Descriptor& file) { return ::flock(file.number(), LOCK_EX | LOCK_NB) == 0; }
@@ -112,6 +113,7 @@ Status DeviceFile::write_once() {
   const std::lock_guard guard(writing_);
   if (!has_file()) return cannot(path_, EBADF);
   const std::string text = to_device_text(stats_(), ++sequence_);
+  if (!file_may_reach(text.size())) return cannot(path_, EFBIG);
   const ssize_t written = ::pwrite(file_.number(), text.data(), text.size(), 0);
   if (written == static_cast<ssize_t>(text.size())) return {};
   return cannot(path_, written < 0 ? errno : ENOSPC);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -191,6 +192,32 @@ TEST_F(DeviceFileOfARuntime, writes_into_no_other_file_that_gets_its_number) {
     ::close(number);
   }
   EXPECT_EQ(text_of(other), "the program's");
+}
+
+// A write beyond the limit would end the program by SIGXFSZ.
+TEST_F(DeviceFileOfARuntime, a_limit_of_files_lengths_is_an_error) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
+  const auto refused = with_device_file();
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, EFBIG);
+  EXPECT_NE(
+      refused.error().message.find("File too large; raise the limit of file lengths (ulimit -f)"),
+      std::string::npos)
+      << refused.error().message;
+  EXPECT_TRUE(std::filesystem::is_empty(folder_)) << "nothing stays";
+
+  auto runtime = with_device_file();
+  ASSERT_TRUE(runtime) << runtime.error().message;
+  const std::string path = runtime->stats().control.device_file;
+  const std::string text = text_of(path);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
+  EXPECT_TRUE(runtime->drain());
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(text_of(path), text) << "as it was";
 }
 
 TEST_F(DeviceFileOfARuntime, a_child_of_fork_does_not_keep_it) {

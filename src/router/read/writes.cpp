@@ -1,6 +1,5 @@
 #include "router/read/writes.hpp"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "base/descriptor.hpp"
 #include "io/engine/blocking.hpp"
 
 namespace k2k::router {
@@ -33,13 +33,6 @@ bool may_be_cached(OpenFile& file, int descriptor, const struct stat& facts, io:
     most = look_pages;
   }
   return !file.knows_residency();
-}
-
-// May the process make its files so long? A write that reaches beyond is cut or refused, with
-// SIGXFSZ.
-bool fits_limit(std::uint64_t end) {
-  rlimit limit{};
-  return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && end <= limit.rlim_cur;
 }
 
 FileRequest part_of(const FileRequest& request, std::uint64_t begin, std::uint64_t end) {
@@ -78,7 +71,7 @@ Writes::WritePath Writes::path_of(const FileRequest& request, const Body& body) 
     add(counters_.misaligned, 1);
     return {};
   }
-  if (!fits_limit(request.end())) return {};
+  if (!file_may_reach(request.end())) return {};
   const io::PageRange pages{body.begin / page_bytes, (body.end - body.begin) / page_bytes};
   if (may_be_cached(*file, request.descriptor, facts, pages)) return {};
   return {std::move(file), direct};
