@@ -16,6 +16,7 @@ PACKAGES = (
 ARCHITECTURE = "gfx90a"
 WORK = BUILD / "hip"
 KERNELS = (
+    "apps/comd/kernel.cpp",
     "apps/grep/kernel.cpp",
     "apps/memcached/kernel.cpp",
     "apps/miniamr/kernel.cpp",

@@ -1,0 +1,33 @@
+#pragma once
+// Starts the kernels of CoMD. They are separate from the host's files, as every kernel.
+
+#include "apps/comd/steps.hpp"
+#include "k2k/runtime.hpp"
+
+namespace k2k::comd {
+
+enum class Phase : std::uint8_t { take, move, order, first_push, push, sum };
+
+namespace on_cpu {
+Result<LaunchReport> launch_phase(Runtime& runtime, const LaunchShape& shape, Phase phase,
+                                  std::uint32_t odd, const Job& job);
+}
+#if defined(K2K_HAS_CUDA)
+namespace on_gpu {
+Result<LaunchReport> launch_phase(Runtime& runtime, const LaunchShape& shape, Phase phase,
+                                  std::uint32_t odd, const Job& job);
+}
+#endif
+
+// `odd`: of the step's number. Errors: as Runtime::launch().
+inline Result<LaunchReport> launch_phase(Runtime& runtime, const LaunchShape& shape, Phase phase,
+                                         std::uint32_t odd, const Job& job) {
+#if defined(K2K_HAS_CUDA)
+  if (runtime.device().platform != "cpu") {
+    return on_gpu::launch_phase(runtime, shape, phase, odd, job);
+  }
+#endif
+  return on_cpu::launch_phase(runtime, shape, phase, odd, job);
+}
+
+}  // namespace k2k::comd

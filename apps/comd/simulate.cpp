@@ -1,0 +1,203 @@
+#include "apps/comd/simulate.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "apps/common/device_blocks.hpp"
+#include "base/clock.hpp"
+
+namespace k2k::comd {
+
+namespace {
+
+// Work-items that wait for pages are many, so that others run meanwhile.
+constexpr std::uint32_t groups_a_unit = 4;
+constexpr std::uint32_t items_on_cpu = 16;
+constexpr std::uint32_t items_on_gpu = 128;
+
+double seconds_from(Instant begin) { return std::chrono::duration<double>(now() - begin).count(); }
+
+std::uint64_t fault_requests(const Runtime& runtime) {
+  for (const server::CallStats& call : runtime.stats().calls) {
+    if (call.name == "fault_in") return call.count;
+  }
+  return 0;
+}
+
+// A run of the kernels on a file: its memory, its launches, and what it found.
+class Simulation {
+ public:
+  Simulation(Runtime& runtime, const AtomFile& file, const Settings& settings)
+      : runtime_(runtime), file_(file), settings_(settings), blocks_(runtime) {
+    const DeviceInfo& device = runtime.device();
+    shape_.groups = settings.groups != 0 ? settings.groups : groups_a_unit * device.compute_units;
+    shape_.group_items = settings.items != 0        ? settings.items
+                         : device.platform == "cpu" ? items_on_cpu
+                                                    : items_on_gpu;
+  }
+
+  Status prepare() {
+    auto memory = AtomMemory::create(runtime_, file_, settings_.mode);
+    if (!memory) return memory.error();
+    memory_.emplace(std::move(memory.value()));
+    job_.box = file_.box;
+    job_.atom_count = file_.header.atoms;
+    job_.step_time = settings_.step_time;
+    job_.atoms = memory_->atoms();
+    const std::size_t cells = job_.box.cell_count();
+    const auto forces = blocks_.on_device(job_.atom_count * sizeof(Force));
+    const auto slots = blocks_.on_device(cells * cell_atoms_most * sizeof(std::uint64_t));
+    const auto counts = blocks_.on_device(2 * cells * sizeof(std::uint32_t));
+    const auto seen = blocks_.on_device((job_.atom_count + 31) / 32 * sizeof(std::uint32_t));
+    const auto wrong = blocks_.on_device(sizeof(std::uint64_t));
+    const auto totals = blocks_.shared(job_.totals_count() * sizeof(Totals));
+    for (const auto* const each : {&forces, &slots, &counts, &seen, &wrong, &totals}) {
+      if (!*each) return each->error();
+    }
+    job_.forces = static_cast<Force*>(*forces);
+    job_.slots = static_cast<std::uint64_t*>(*slots);
+    job_.counts = static_cast<std::uint32_t*>(*counts);
+    job_.seen = static_cast<std::uint32_t*>(*seen);
+    job_.wrong = static_cast<std::uint64_t*>(*wrong);
+    job_.totals = static_cast<Totals*>(*totals);
+    return runtime_.copy(job_.wrong, &no_wrong, sizeof(no_wrong));
+  }
+
+  Status run(Outcome& outcome) {
+    if (Status taken = launch(Phase::take, 0, outcome); !taken) return taken;
+    outcome.take_seconds = outcome.kernel_seconds;
+    outcome.taken = resident_now();
+    if (Status right = judge(0); !right) return right;
+    for (const Phase phase : {Phase::order, Phase::first_push}) {
+      if (Status done = launch(phase, 0, outcome); !done) return done;
+    }
+    if (Status summed = sum_up(0, outcome); !summed) return summed;
+    for (std::uint32_t step = 1; step <= settings_.steps; ++step) {
+      if (Status made = make_step(step, outcome); !made) return made;
+      if (step % settings_.every != 0 && step != settings_.steps) continue;
+      if (Status summed = sum_up(step, outcome); !summed) return summed;
+    }
+    outcome.end = resident_now();
+    outcome.requests = fault_requests(runtime_);
+    outcome.pages = memory_->demand_pages();
+    outcome.huge_bytes = memory_->huge_bytes();
+    return settings_.keep_atoms ? keep(outcome) : Status{};
+  }
+
+ private:
+  Status launch(Phase phase, std::uint32_t odd, Outcome& outcome) {
+    const Instant begin = now();
+    const auto report = launch_phase(runtime_, shape_, phase, odd, job_);
+    outcome.kernel_seconds += seconds_from(begin);
+    if (report) return {};
+    // A page that the file has lost ends the launch; the file's size tells why.
+    if (Status whole = still_whole(file_); !whole) return whole;
+    return report.error();
+  }
+
+  Status make_step(std::uint32_t step, Outcome& outcome) {
+    const std::uint32_t odd = step & 1;
+    if (Status moved = launch(Phase::move, odd, outcome); !moved) return moved;
+    if (Status right = judge(step); !right) return right;
+    if (Status ordered = launch(Phase::order, odd, outcome); !ordered) return ordered;
+    return launch(Phase::push, odd, outcome);
+  }
+
+  // An error if a kernel found an atom that is wrong.
+  Status judge(std::uint64_t step) {
+    std::uint64_t word = no_wrong;
+    if (Status copied = runtime_.copy(&word, job_.wrong, sizeof(word)); !copied) return copied;
+    if (word == no_wrong) return {};
+    if (Status whole = still_whole(file_); !whole) return whole;
+    Atom atom{};
+    const std::uint64_t index = word >> 8;
+    if (Status copied = runtime_.copy(&atom, job_.atoms + index, sizeof(atom)); !copied) {
+      return copied;
+    }
+    return wrong_atom(file_, static_cast<Wrong>(word & 0xff), index, atom, step);
+  }
+
+  Status sum_up(std::uint64_t step, Outcome& outcome) {
+    if (Status done = launch(Phase::sum, 0, outcome); !done) return done;
+    Sums sums;
+    sums.step = step;
+    outcome.bits = 0;
+    for (std::uint64_t block = 0; block < job_.totals_count(); ++block) {
+      const Totals& totals = job_.totals[block];
+      sums.potential += totals.potential;
+      sums.kinetic += totals.kinetic;
+      for (std::uint32_t axis = 0; axis < 3; ++axis) {
+        sums.momentum[axis] += totals.momentum[axis];
+      }
+      outcome.bits += totals.bits;
+    }
+    outcome.sums.push_back(sums);
+    return {};
+  }
+
+  Status keep(Outcome& outcome) {
+    std::vector<Atom> atoms(job_.atom_count);
+    std::vector<Force> forces(job_.atom_count);
+    if (Status copied = runtime_.copy(atoms.data(), job_.atoms, file_.atom_bytes()); !copied) {
+      return copied;
+    }
+    if (Status copied = runtime_.copy(forces.data(), job_.forces, forces.size() * sizeof(Force));
+        !copied) {
+      return copied;
+    }
+    outcome.atoms.resize(atoms.size());
+    outcome.forces.resize(atoms.size());
+    for (std::size_t index = 0; index < atoms.size(); ++index) {
+      outcome.atoms[atoms[index].id] = atoms[index];
+      outcome.forces[atoms[index].id] = forces[index];
+    }
+    return {};
+  }
+
+  Runtime& runtime_;
+  const AtomFile& file_;
+  const Settings& settings_;
+  LaunchShape shape_;
+  apps::DeviceBlocks blocks_;
+  std::optional<AtomMemory> memory_;
+  Job job_;
+};
+
+}  // namespace
+
+double Outcome::drift() const {
+  double most = 0;
+  for (const Sums& one : sums) {
+    most = std::max(most, std::abs(one.energy() - sums.front().energy()));
+  }
+  return sums.empty() ? 0 : most / std::abs(sums.front().energy());
+}
+
+double Outcome::momentum() const {
+  double most = 0;
+  for (const Sums& one : sums) {
+    for (const double component : one.momentum) most = std::max(most, std::abs(component));
+  }
+  return most;
+}
+
+Result<Outcome> simulate(const AtomFile& file, const Settings& settings,
+                         const RuntimeConfig& config) {
+  if (settings.by == By::serial) return simulate_serially(file, settings);
+  Outcome outcome;
+  outcome.begin = resident_now();
+  const Instant begin = now();
+  auto runtime = Runtime::create(config);
+  if (!runtime) return runtime.error();
+  Simulation simulation(*runtime, file, settings);
+  if (Status ready = simulation.prepare(); !ready) return ready.error();
+  outcome.read_seconds = seconds_from(begin);
+  if (Status done = simulation.run(outcome); !done) return done.error();
+  outcome.seconds = seconds_from(begin);
+  return outcome;
+}
+
+}  // namespace k2k::comd

@@ -1,0 +1,68 @@
+#pragma once
+// CoMD as one call: a file of atoms in, energies over the steps out, by each of its ways.
+//
+// Threading: one thread; it starts a runtime.
+
+#include <cstdint>
+#include <vector>
+
+#include "apps/comd/kernel.hpp"
+#include "apps/comd/memory.hpp"
+#include "runtime/settings/config.hpp"
+
+namespace k2k::comd {
+
+enum class By : std::uint8_t {
+  kernel,  // Three launches a step.
+  serial,  // One thread of the host, by another method: each pair once. No device.
+};
+
+struct Settings {
+  By by = By::kernel;
+  Mode mode = Mode::demand;
+  std::uint32_t steps = 100;
+  std::uint32_t every = 10;  // Steps between two sums of the energies; the last step has one.
+  double step_time = 0.002;
+  std::uint32_t groups = 0;  // 0: the device's default.
+  std::uint32_t items = 0;
+  bool keep_atoms = false;  // Outcome::atoms and forces.
+};
+
+struct Sums {
+  std::uint64_t step = 0;
+  double potential = 0;
+  double kinetic = 0;
+  double momentum[3] = {};
+  [[nodiscard]] double energy() const { return potential + kinetic; }
+};
+
+struct Outcome {
+  std::vector<Sums> sums;      // The first: of the file.
+  std::uint64_t bits = 0;      // Over all atoms' last places and velocities; 0 for serial.
+  double read_seconds = 0;     // Up to the first launch: pinned and huge read the file here.
+  double take_seconds = 0;     // Of the first launch, which touches every atom.
+  double kernel_seconds = 0;   // Of all launches.
+  double seconds = 0;          // Of everything.
+  std::uint64_t requests = 0;  // Page faults of kernels that the server resolved.
+  std::uint64_t pages = 0;     // That came on demand.
+  std::uint64_t huge_bytes = 0;
+  Resident begin;             // Before the runtime and the memory were made,
+  Resident taken;             // after the first launch,
+  Resident end;               // and after the last one.
+  std::vector<Atom> atoms;    // By id, if they were to be kept; checks as in the file.
+  std::vector<Force> forces;  // By id.
+
+  // The largest |E - E of the file| / |E of the file|, and the largest component of the momentum.
+  [[nodiscard]] double drift() const;
+  [[nodiscard]] double momentum() const;
+};
+
+// Errors: as Runtime::create(), launch() and AtomMemory::create(); EINVAL (an atom that is wrong,
+// or that flew); EIO (the file became shorter).
+Result<Outcome> simulate(const AtomFile& file, const Settings& settings,
+                         const RuntimeConfig& config);
+
+// In serial.cpp. Errors: as read_atoms(); EINVAL (an atom that is wrong).
+Result<Outcome> simulate_serially(const AtomFile& file, const Settings& settings);
+
+}  // namespace k2k::comd
