@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "apps/common/check_words.hpp"
 #include "base/attributes.hpp"
 
 namespace k2k::comd {
@@ -26,19 +27,10 @@ static_assert(sizeof(Atom) == 64);
 inline constexpr std::uint32_t atoms_a_page = 4096 / sizeof(Atom);
 
 // Of the words before it.
-K2K_HD inline std::uint64_t check_of_words(const std::uint64_t* words, std::uint32_t count) {
-  std::uint64_t mixed = 0x4b324b436f4d4421;
-  for (std::uint32_t word = 0; word < count; ++word) {
-    mixed = (mixed ^ words[word]) * 0xff51afd7ed558ccd;
-    mixed ^= mixed >> 32;
-  }
-  return mixed;
-}
-
 K2K_HD inline std::uint64_t check_of(const Atom& atom) {
   std::uint64_t words[7];
   memcpy(words, &atom, sizeof(words));
-  return check_of_words(words, 7);
+  return apps::check_of_words(words, 7);
 }
 
 // Cells are at least as wide as the cutoff, at least two and at most `axis_cells_most` a side.

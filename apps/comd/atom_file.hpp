@@ -14,12 +14,13 @@
 //
 // Threading: one thread.
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "apps/comd/atom.hpp"
-#include "base/descriptor.hpp"
+#include "apps/common/input_file.hpp"
 #include "base/result.hpp"
 
 namespace k2k::comd {
@@ -45,24 +46,19 @@ static_assert(sizeof(Header) == 88);
 
 std::uint64_t check_of(const Header& header);
 
-struct AtomFile {
-  std::string path;
-  Descriptor descriptor;
+struct AtomFile : apps::InputFile {
   Header header{};
   Box box;
-
-  [[nodiscard]] std::size_t atom_bytes() const { return header.atoms * sizeof(Atom); }
 };
 
 // Errors: those of open(2) and read(2); EINVAL (each field above, with the remedy; a box narrower
 // than two cutoffs; no atoms; a file that is cut or too long).
 Result<AtomFile> open_atoms(const std::string& path);
 
-// Reads all atoms into `to`. Errors: as pread(2); EIO (the file became shorter).
-Status read_atoms(const AtomFile& file, Atom* to);
-
-// The whole size, or what is left of it: after an error of a kernel.
-Status still_whole(const AtomFile& file);
+// Reads all atoms into `to`. Errors: as apps::read_at().
+inline Status read_atoms(const AtomFile& file, Atom* to) {
+  return apps::read_at(file, to, file.bytes, file.offset);
+}
 
 // One line about an atom that ends the run. `atom` has its values now, `step` 0: of the file.
 Error wrong_atom(const AtomFile& file, Wrong wrong, std::uint64_t index, const Atom& atom,
@@ -71,9 +67,11 @@ Error wrong_atom(const AtomFile& file, Wrong wrong, std::uint64_t index, const A
 // The cells of a box. Expects sides of at least two cutoffs.
 Box box_of(const double* sides, std::uint64_t atoms);
 
-// Writes a file that is not there yet: whole, or not at all. Ctrl-C takes effect before it or after
-// it. Sets the checks of atoms whose check is 0, so that tests can write wrong ones. Errors: those
-// of open(2) and write(2).
-Status write_atoms(const std::string& path, Header header, std::vector<Atom> atoms);
+// The first page of a file of these atoms. Sets the checks of the header and of atoms whose check
+// is 0, so that tests can write wrong ones.
+std::vector<std::byte> finish(Header header, std::vector<Atom>& atoms);
+
+// Errors: as apps::write_new_file().
+Status write_atoms(const std::string& path, const Header& header, std::vector<Atom> atoms);
 
 }  // namespace k2k::comd

@@ -37,7 +37,7 @@ nlohmann::ordered_json json_of(const comd::Sums& sums) {
           {"momentum", {sums.momentum[0], sums.momentum[1], sums.momentum[2]}}};
 }
 
-nlohmann::ordered_json json_of(const comd::Resident& resident) {
+nlohmann::ordered_json json_of(const apps::Resident& resident) {
   return {{"resident_bytes", resident.bytes}, {"linux_faults", resident.faults}};
 }
 
@@ -118,9 +118,9 @@ int run_comd(ComdFlags& flags, const Context& context) {
   const auto file = comd::open_atoms(flags.file);
   if (!file) return tell(file.error().message);
   flags.settings.by = flags.by == "serial" ? comd::By::serial : comd::By::kernel;
-  flags.settings.mode = flags.mode == "huge"     ? comd::Mode::huge
-                        : flags.mode == "pinned" ? comd::Mode::pinned
-                                                 : comd::Mode::demand;
+  flags.settings.mode = flags.mode == "huge"     ? apps::Mode::huge
+                        : flags.mode == "pinned" ? apps::Mode::pinned
+                                                 : apps::Mode::demand;
   const auto outcome = comd::simulate(*file, flags.settings, loaded.value().config);
   if (!outcome) return tell(outcome.error().message);
   return print(context.json ? json_text(*file, *outcome, flags) : table_text(*file, *outcome));

@@ -1,18 +1,15 @@
 #include "apps/comd/lattice.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <numbers>
 #include <random>
+#include <span>
 
 #include "apps/comd/pair.hpp"
-#include "base/signals_blocked.hpp"
 
 namespace k2k::comd {
 
@@ -113,23 +110,12 @@ Status generate(const std::string& folder, const Lattice& lattice) {
   Atoms unsorted = sorted;
   sort_by_cell(sorted);
   shuffle(unsorted);
-  const SignalsBlocked blocked;
-  if (::mkdir(folder.c_str(), 0777) != 0) {
-    const int error = errno;
-    return Error{error, fmt::format("{}: {}", folder, std::strerror(error))};
-  }
-  const std::string first = folder + "/sorted";
-  Status written = write_atoms(first, sorted.header, std::move(sorted.atoms));
-  if (!written) {
-    ::rmdir(folder.c_str());
-    return written;
-  }
-  written = write_atoms(folder + "/unsorted", unsorted.header, std::move(unsorted.atoms));
-  if (!written) {
-    ::unlink(first.c_str());
-    ::rmdir(folder.c_str());
-  }
-  return written;
+  const std::vector<std::byte> sorted_page = finish(sorted.header, sorted.atoms);
+  const std::vector<std::byte> unsorted_page = finish(unsorted.header, unsorted.atoms);
+  const apps::NewFile files[] = {
+      {"sorted", sorted_page, std::as_bytes(std::span(sorted.atoms))},
+      {"unsorted", unsorted_page, std::as_bytes(std::span(unsorted.atoms))}};
+  return apps::write_new_folder(folder, files);
 }
 
 }  // namespace k2k::comd

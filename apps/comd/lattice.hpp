@@ -34,7 +34,7 @@ void sort_by_cell(Atoms& atoms);
 void shuffle(Atoms& atoms);
 
 // Makes FOLDER with the files sorted and unsorted, the same atoms in two orders; both or nothing.
-// Ctrl-C takes effect before or after it. Errors: those of mkdir(2) and write_atoms(); EINVAL (a
+// Ctrl-C takes effect before or after it. Errors: as apps::write_new_folder(); EINVAL (a
 // box narrower than two cutoffs).
 Status generate(const std::string& folder, const Lattice& lattice);
 

@@ -40,13 +40,13 @@ class Simulation {
   }
 
   Status prepare() {
-    auto memory = AtomMemory::create(runtime_, file_, settings_.mode);
+    auto memory = apps::InputMemory::create(runtime_, file_, settings_.mode, "atoms");
     if (!memory) return memory.error();
     memory_.emplace(std::move(memory.value()));
     job_.box = file_.box;
     job_.atom_count = file_.header.atoms;
     job_.step_time = settings_.step_time;
-    job_.atoms = memory_->atoms();
+    job_.atoms = memory_->as<Atom>();
     const std::size_t cells = job_.box.cell_count();
     const auto forces = blocks_.on_device(job_.atom_count * sizeof(Force));
     const auto slots = blocks_.on_device(cells * cell_atoms_most * sizeof(std::uint64_t));
@@ -69,7 +69,7 @@ class Simulation {
   Status run(Outcome& outcome) {
     if (Status taken = launch(Phase::take, 0, outcome); !taken) return taken;
     outcome.take_seconds = outcome.kernel_seconds;
-    outcome.taken = resident_now();
+    outcome.taken = apps::resident_now();
     if (Status right = judge(0); !right) return right;
     for (const Phase phase : {Phase::order, Phase::first_push}) {
       if (Status done = launch(phase, 0, outcome); !done) return done;
@@ -80,7 +80,7 @@ class Simulation {
       if (step % settings_.every != 0 && step != settings_.steps) continue;
       if (Status summed = sum_up(step, outcome); !summed) return summed;
     }
-    outcome.end = resident_now();
+    outcome.end = apps::resident_now();
     outcome.requests = fault_requests(runtime_);
     outcome.pages = memory_->demand_pages();
     outcome.huge_bytes = memory_->huge_bytes();
@@ -94,7 +94,7 @@ class Simulation {
     outcome.kernel_seconds += seconds_from(begin);
     if (report) return {};
     // A page that the file has lost ends the launch; the file's size tells why.
-    if (Status whole = still_whole(file_); !whole) return whole;
+    if (Status whole = apps::still_whole(file_); !whole) return whole;
     return report.error();
   }
 
@@ -111,7 +111,7 @@ class Simulation {
     std::uint64_t word = no_wrong;
     if (Status copied = runtime_.copy(&word, job_.wrong, sizeof(word)); !copied) return copied;
     if (word == no_wrong) return {};
-    if (Status whole = still_whole(file_); !whole) return whole;
+    if (Status whole = apps::still_whole(file_); !whole) return whole;
     Atom atom{};
     const std::uint64_t index = word >> 8;
     if (Status copied = runtime_.copy(&atom, job_.atoms + index, sizeof(atom)); !copied) {
@@ -141,7 +141,7 @@ class Simulation {
   Status keep(Outcome& outcome) {
     std::vector<Atom> atoms(job_.atom_count);
     std::vector<Force> forces(job_.atom_count);
-    if (Status copied = runtime_.copy(atoms.data(), job_.atoms, file_.atom_bytes()); !copied) {
+    if (Status copied = runtime_.copy(atoms.data(), job_.atoms, file_.bytes); !copied) {
       return copied;
     }
     if (Status copied = runtime_.copy(forces.data(), job_.forces, forces.size() * sizeof(Force));
@@ -162,7 +162,7 @@ class Simulation {
   const Settings& settings_;
   LaunchShape shape_;
   apps::DeviceBlocks blocks_;
-  std::optional<AtomMemory> memory_;
+  std::optional<apps::InputMemory> memory_;
   Job job_;
 };
 
@@ -188,7 +188,7 @@ Result<Outcome> simulate(const AtomFile& file, const Settings& settings,
                          const RuntimeConfig& config) {
   if (settings.by == By::serial) return simulate_serially(file, settings);
   Outcome outcome;
-  outcome.begin = resident_now();
+  outcome.begin = apps::resident_now();
   const Instant begin = now();
   auto runtime = Runtime::create(config);
   if (!runtime) return runtime.error();

@@ -6,11 +6,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "apps/comd/atom_file.hpp"
 #include "apps/comd/kernel.hpp"
-#include "apps/comd/memory.hpp"
+#include "apps/common/input_memory.hpp"
 #include "runtime/settings/config.hpp"
 
 namespace k2k::comd {
+
+using apps::Mode;
 
 enum class By : std::uint8_t {
   kernel,  // Three launches a step.
@@ -46,9 +49,9 @@ struct Outcome {
   std::uint64_t requests = 0;  // Page faults of kernels that the server resolved.
   std::uint64_t pages = 0;     // That came on demand.
   std::uint64_t huge_bytes = 0;
-  Resident begin;             // Before the runtime and the memory were made,
-  Resident taken;             // after the first launch,
-  Resident end;               // and after the last one.
+  apps::Resident begin;       // Before the runtime and the memory were made,
+  apps::Resident taken;       // after the first launch,
+  apps::Resident end;         // and after the last one.
   std::vector<Atom> atoms;    // By id, if they were to be kept; checks as in the file.
   std::vector<Force> forces;  // By id.
 
@@ -57,8 +60,8 @@ struct Outcome {
   [[nodiscard]] double momentum() const;
 };
 
-// Errors: as Runtime::create(), launch() and AtomMemory::create(); EINVAL (an atom that is wrong,
-// or that flew); EIO (the file became shorter).
+// Errors: as Runtime::create(), launch() and apps::InputMemory::create(); EINVAL (an atom that is
+// wrong, or that flew); EIO (the file became shorter).
 Result<Outcome> simulate(const AtomFile& file, const Settings& settings,
                          const RuntimeConfig& config);
 

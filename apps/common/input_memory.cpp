@@ -1,4 +1,4 @@
-#include "apps/comd/memory.hpp"
+#include "apps/common/input_memory.hpp"
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -11,11 +11,12 @@
 #include <sstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "apps/common/device_blocks.hpp"
 #include "base/huge_pages.hpp"
 
-namespace k2k::comd {
+namespace k2k::apps {
 
 Resident resident_now() {
   std::ifstream statm("/proc/self/statm");
@@ -27,15 +28,15 @@ Resident resident_now() {
   return {pages * 4096, static_cast<std::uint64_t>(usage.ru_minflt + usage.ru_majflt)};
 }
 
-void UnmapAtoms::operator()(void* address) const { ::munmap(address, bytes); }
+void UnmapInput::operator()(void* address) const { ::munmap(address, bytes); }
 
-std::uint64_t AtomMemory::demand_pages() const { return region_ ? region_->counters().pages : 0; }
+std::uint64_t InputMemory::demand_pages() const { return region_ ? region_->counters().pages : 0; }
 
-// From /proc/self/smaps: the mapping that holds the atoms.
-std::uint64_t AtomMemory::huge_bytes() const {
+// From /proc/self/smaps: the mapping that holds the data.
+std::uint64_t InputMemory::huge_bytes() const {
   if (mapped_ == nullptr) return 0;
   std::ifstream maps("/proc/self/smaps");
-  const auto wanted = reinterpret_cast<std::uintptr_t>(atoms_);
+  const auto wanted = reinterpret_cast<std::uintptr_t>(data_);
   bool inside = false;
   for (std::string line; std::getline(maps, line);) {
     std::uintptr_t begin = 0;
@@ -51,43 +52,45 @@ std::uint64_t AtomMemory::huge_bytes() const {
   return 0;
 }
 
-Status AtomMemory::map(std::size_t bytes, bool huge) {
+Status InputMemory::map(std::size_t bytes, bool huge) {
   const std::size_t page = huge ? huge_page_bytes : 4096;
   const std::size_t whole = (bytes + page - 1) / page * page + (huge ? huge_page_bytes : 0);
   void* const address =
       ::mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (address == MAP_FAILED) {
-    return Error{errno, fmt::format("no memory for {} bytes of atoms ({}); make a smaller file, or "
+    return Error{errno, fmt::format("no memory for {} bytes of input ({}); make a smaller file, or "
                                     "raise the memory limit",
                                     bytes, std::strerror(errno))};
   }
-  mapped_ = std::unique_ptr<void, UnmapAtoms>(address, {whole});
+  mapped_ = std::unique_ptr<void, UnmapInput>(address, {whole});
   ::madvise(address, whole, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   const auto first = (reinterpret_cast<std::uintptr_t>(address) + page - 1) / page * page;
-  atoms_ = reinterpret_cast<Atom*>(first);
+  data_ = reinterpret_cast<void*>(first);
   return {};
 }
 
 // Through memory of the host.
-Status AtomMemory::read_into_device(Runtime& runtime, const AtomFile& file) {
-  std::vector<Atom> atoms(file.header.atoms);
-  if (Status read = read_atoms(file, atoms.data()); !read) return read;
-  const auto memory = runtime.allocate(file.atom_bytes());
+Status InputMemory::read_into_device(Runtime& runtime, const InputFile& file) {
+  std::vector<std::byte> bytes(file.bytes);
+  if (Status read = read_at(file, bytes.data(), file.bytes, file.offset); !read) return read;
+  const auto memory = runtime.allocate(file.bytes);
   if (!memory) return memory.error();
-  on_device_ = std::unique_ptr<void, FreeAtoms>(*memory, {&runtime});
-  atoms_ = static_cast<Atom*>(*memory);
-  return runtime.copy(atoms_, atoms.data(), file.atom_bytes());
+  on_device_ = std::unique_ptr<void, FreeInput>(*memory, {&runtime});
+  data_ = *memory;
+  return runtime.copy(data_, bytes.data(), file.bytes);
 }
 
-Result<AtomMemory> AtomMemory::create(Runtime& runtime, const AtomFile& file, Mode mode) {
-  AtomMemory memory;
+Result<InputMemory> InputMemory::create(Runtime& runtime, const InputFile& file, Mode mode,
+                                        const char* name) {
+  InputMemory memory;
   if (mode == Mode::demand) {
-    auto region = DemandRegion::file(runtime, file.descriptor.number(), header_bytes,
-                                     apps::whole_pages(file.atom_bytes()), {.name = "atoms"});
+    auto region = DemandRegion::file(runtime, file.descriptor.number(),
+                                     static_cast<std::int64_t>(file.offset),
+                                     whole_pages(file.bytes), {.name = name});
     if (!region) return region.error();
     memory.region_ = std::move(region.value());
-    memory.atoms_ = memory.region_->as<Atom>();
-    return Result<AtomMemory>(std::move(memory));
+    memory.data_ = memory.region_->data();
+    return Result<InputMemory>(std::move(memory));
   }
   Status ready;
   if (!runtime.device().reaches_host_pages) {
@@ -99,8 +102,8 @@ Result<AtomMemory> AtomMemory::create(Runtime& runtime, const AtomFile& file, Mo
     }
     ready = memory.read_into_device(runtime, file);
   } else {
-    ready = memory.map(file.atom_bytes(), mode == Mode::huge);
-    if (ready) ready = read_atoms(file, memory.atoms());
+    ready = memory.map(file.bytes, mode == Mode::huge);
+    if (ready) ready = read_at(file, memory.data_, file.bytes, file.offset);
   }
   if (!ready) return ready.error();
   if (mode == Mode::huge && memory.huge_bytes() == 0) {
@@ -108,7 +111,7 @@ Result<AtomMemory> AtomMemory::create(Runtime& runtime, const AtomFile& file, Mo
                  "Linux gave no huge page; write madvise to "
                  "/sys/kernel/mm/transparent_hugepage/enabled, free memory, or take --mode pinned"};
   }
-  return Result<AtomMemory>(std::move(memory));
+  return Result<InputMemory>(std::move(memory));
 }
 
-}  // namespace k2k::comd
+}  // namespace k2k::apps

@@ -1,5 +1,5 @@
 #pragma once
-// The memory of a file's atoms, in one of three modes (thesis, sections 4.4.2 and 4.5.2):
+// The memory of an input file, in one of three modes (thesis, sections 4.4.2 and 4.5.2):
 //
 //   demand  addresses whose pages a kernel's first access brings in from the file
 //   pinned  read before the launch, in pages of 4 KiB
@@ -14,11 +14,11 @@
 #include <memory>
 #include <optional>
 
-#include "apps/comd/atom_file.hpp"
+#include "apps/common/input_file.hpp"
 #include "k2k/demand_region.hpp"
 #include "k2k/runtime.hpp"
 
-namespace k2k::comd {
+namespace k2k::apps {
 
 enum class Mode : std::uint8_t { demand, pinned, huge };
 
@@ -29,35 +29,39 @@ struct Resident {
 };
 Resident resident_now();
 
-struct UnmapAtoms {
+struct UnmapInput {
   std::size_t bytes = 0;
   void operator()(void* address) const;
 };
-struct FreeAtoms {
+struct FreeInput {
   Runtime* runtime = nullptr;
   void operator()(void* address) const { runtime->free(address); }
 };
 
-class AtomMemory {
+class InputMemory {
  public:
-  // Errors: as DemandRegion::file() and read_atoms(); ENOMEM; ENOTSUP (huge pages that Linux does
-  // not give, or that the device does not reach).
-  static Result<AtomMemory> create(Runtime& runtime, const AtomFile& file, Mode mode);
+  // `name`: of the region, for messages. Errors: as DemandRegion::file() and read_at(); ENOMEM;
+  // ENOTSUP (huge pages that Linux does not give, or that the device does not reach).
+  static Result<InputMemory> create(Runtime& runtime, const InputFile& file, Mode mode,
+                                    const char* name);
 
-  [[nodiscard]] Atom* atoms() const { return atoms_; }
+  template <class T>
+  [[nodiscard]] T* as() const {
+    return static_cast<T*>(data_);
+  }
   // Pages that were brought in on demand.
   [[nodiscard]] std::uint64_t demand_pages() const;
-  // Of the atoms, in pages of 2 MiB.
+  // In pages of 2 MiB.
   [[nodiscard]] std::uint64_t huge_bytes() const;
 
  private:
   Status map(std::size_t bytes, bool huge);
-  Status read_into_device(Runtime& runtime, const AtomFile& file);
+  Status read_into_device(Runtime& runtime, const InputFile& file);
 
-  Atom* atoms_ = nullptr;
+  void* data_ = nullptr;
   std::optional<DemandRegion> region_;
-  std::unique_ptr<void, UnmapAtoms> mapped_;
-  std::unique_ptr<void, FreeAtoms> on_device_;
+  std::unique_ptr<void, UnmapInput> mapped_;
+  std::unique_ptr<void, FreeInput> on_device_;
 };
 
-}  // namespace k2k::comd
+}  // namespace k2k::apps
