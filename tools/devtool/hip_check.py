@@ -20,6 +20,7 @@ KERNELS = (
     "apps/grep/kernel.cpp",
     "apps/memcached/kernel.cpp",
     "apps/miniamr/kernel.cpp",
+    "apps/minife/kernel.cpp",
     "apps/signal_search/kernel.cpp",
     "apps/wordcount/kernel.cpp",
     "tests/conformance/gpu/hip_kernels.cpp",

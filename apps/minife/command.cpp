@@ -1,0 +1,171 @@
+// `k2k-minife`: options in, residuals and memory on standard output.
+
+#include "apps/minife/command.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/common/core_shares.hpp"
+#include "apps/minife/mesh.hpp"
+#include "apps/minife/solve.hpp"
+
+namespace k2k::cli {
+
+namespace {
+
+struct MinifeFlags {
+  std::string file;
+  std::string by = "kernel";
+  std::string mode = "demand";
+  std::string generated;
+  minife::Mesh mesh;
+  minife::Settings settings;
+};
+
+int tell(const std::string& message, int status = exit_failure) {
+  fmt::print(stderr, "k2k-minife: {}\n", message);
+  return status;
+}
+
+nlohmann::ordered_json json_of(const apps::Resident& resident) {
+  return {{"resident_bytes", resident.bytes}, {"linux_faults", resident.faults}};
+}
+
+std::string json_text(const minife::MatrixFile& file, const minife::Outcome& outcome,
+                      const MinifeFlags& flags) {
+  const nlohmann::ordered_json object = {
+      {"by", flags.by},
+      {"mode", flags.by == "serial" ? "read" : flags.mode},
+      {"rows", file.header.rows},
+      {"entries", file.header.entries},
+      {"sorted", file.header.sorted != 0},
+      {"iterations", outcome.residuals.size()},
+      {"converged", outcome.converged},
+      {"residual", outcome.residuals.empty() ? 0 : outcome.residuals.back()},
+      {"true_residual", outcome.true_residual},
+      {"error", outcome.error},
+      {"bits", fmt::format("{:016x}", outcome.bits)},
+      {"seconds", outcome.seconds},
+      {"read_seconds", outcome.read_seconds},
+      {"take_seconds", outcome.take_seconds},
+      {"kernel_seconds", outcome.kernel_seconds},
+      {"fault_requests", outcome.requests},
+      {"demand_pages", outcome.pages},
+      {"huge_bytes", outcome.huge_bytes},
+      {"begin", json_of(outcome.begin)},
+      {"taken", json_of(outcome.taken)},
+      {"end", json_of(outcome.end)},
+      {"residuals", outcome.residuals}};
+  return object.dump() + "\n";
+}
+
+std::string table_text(const minife::MatrixFile& file, const minife::Outcome& outcome) {
+  const auto mib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
+  std::string text = fmt::format("{} rows, {} entries\n", file.header.rows, file.header.entries);
+  text += fmt::format("{} iterations, residual {:.2e}, error {:.2e}\n", outcome.residuals.size(),
+                      outcome.true_residual, outcome.error);
+  text += fmt::format("{:.3f} s: {:.3f} before the first launch, {:.3f} in kernels\n",
+                      outcome.seconds, outcome.read_seconds, outcome.kernel_seconds);
+  text += fmt::format("{:.1f} MiB resident, {:.1f} before; {} pages on demand, {} requests\n",
+                      mib(outcome.end.bytes), mib(outcome.begin.bytes), outcome.pages,
+                      outcome.requests);
+  return text;
+}
+
+int solve(MinifeFlags& flags, const Context& context) {
+  auto loaded = context.load();
+  if (!loaded) return complain_config(loaded.error());
+  apps::share_cores(loaded.value());
+  const auto file = minife::open_matrix(flags.file);
+  if (!file) return tell(file.error().message);
+  flags.settings.by = flags.by == "serial" ? minife::By::serial : minife::By::kernel;
+  flags.settings.mode = flags.mode == "huge"     ? apps::Mode::huge
+                        : flags.mode == "pinned" ? apps::Mode::pinned
+                                                 : apps::Mode::demand;
+  const auto outcome = minife::solve(*file, flags.settings, loaded.value().config);
+  if (!outcome) return tell(outcome.error().message);
+  const int printed =
+      print(context.json ? json_text(*file, *outcome, flags) : table_text(*file, *outcome));
+  if (printed != exit_ok || outcome->converged) return printed;
+  return tell(
+      fmt::format("{}: not solved in {} iterations; allow more with --iterations, or a "
+                  "larger --tolerance",
+                  flags.file, outcome->residuals.size()));
+}
+
+int run_minife(MinifeFlags& flags, const Context& context) {
+  if (!flags.generated.empty()) {
+    const Status made = minife::generate(flags.generated, flags.mesh);
+    return made ? exit_ok : tell(made.error().message);
+  }
+  if (flags.file.empty()) {
+    return tell("name a FILE of a matrix; --generate FOLDER makes two", exit_usage);
+  }
+  const double tolerance = flags.settings.tolerance;
+  if (!(tolerance >= 1e-15 && tolerance < 1)) {
+    return tell(fmt::format("--tolerance {}; permitted are 1e-15 to 1", tolerance), exit_usage);
+  }
+  return solve(flags, context);
+}
+
+Run add_minife(CommandLine& line, Context& context) {
+  auto flags = std::make_shared<MinifeFlags>();
+  minife::Settings& settings = flags->settings;
+  line.option("FILE", flags->file, "File of a matrix and a right-hand side");
+  line.option("--by", flags->by, "Who computes")
+      .one_of({"kernel", "serial"})
+      .show_default()
+      .last_wins();
+  line.option("--mode", flags->mode,
+              "When the matrix comes into memory: at a kernel's first access (demand), or before "
+              "the launch (pinned: pages of 4 KiB; huge: of 2 MiB)")
+      .one_of({"demand", "pinned", "huge"})
+      .show_default()
+      .last_wins();
+  line.option("--iterations", settings.iterations, "The largest number of iterations")
+      .within(1, 1'000'000)
+      .show_default()
+      .last_wins();
+  line.option("--tolerance", settings.tolerance,
+              "Length of the residual by that of the right-hand side at which to end")
+      .show_default()
+      .last_wins();
+  line.option("--groups", settings.groups, "Work-groups to launch").within(1, 65536).last_wins();
+  line.option("--items", settings.items, "Work-items a group").within(1, 1024).last_wins();
+  line.option("--generate", flags->generated,
+              "Make the files sorted and unsorted, of the same system, in this new folder")
+      .type("FOLDER");
+  line.option("--elements", flags->mesh.elements, "Of --generate: elements of the mesh a side")
+      .within(2, 256)
+      .show_default();
+  line.option("--seed", flags->mesh.seed, "Of --generate: of the order of the unsorted file")
+      .show_default();
+  return [&context, flags] { return run_minife(*flags, context); };
+}
+
+}  // namespace
+
+Command minife_command() {
+  return {
+      .name = "minife",
+      .summary = "Conjugate gradients on a matrix of a mapped file",
+      .description =
+          "Solves the system of FILE by conjugate gradients in kernels: Poisson's equation in a "
+          "cube, on a mesh of hexahedra, with up to 27 entries a row. The matrix lies in memory "
+          "whose pages come from FILE when a kernel first touches them, or that was read before "
+          "the launch. Prints the residual, the error of the solution, times, page faults and "
+          "resident memory.",
+      .examples = {{"k2k-minife --generate in", "Make in/sorted and in/unsorted: 12,167 rows."},
+                   {"k2k-minife in/sorted", "Solve it; each page comes at its first access."},
+                   {"k2k-minife --mode huge in/unsorted", "The same from pages of 2 MiB."},
+                   {"k2k-minife --by serial in/sorted", "The same by one thread of the host."}},
+      .exits = {{0, "The residual is below --tolerance."},
+                {1, "It is not, the file is wrong, or the device could not be used."},
+                {2, "An option is wrong."}},
+      .has_json = true,
+      .add = add_minife};
+}
+
+}  // namespace k2k::cli

@@ -1,0 +1,33 @@
+#pragma once
+// Starts the kernels of miniFE. They are separate from the host's files, as every kernel.
+
+#include "apps/minife/steps.hpp"
+#include "k2k/runtime.hpp"
+
+namespace k2k::minife {
+
+enum class Phase : std::uint8_t { take, judge, begin, multiply, advance, turn, measure };
+
+namespace on_cpu {
+Result<LaunchReport> launch_phase(Runtime& runtime, const LaunchShape& shape, Phase phase,
+                                  double factor, const Job& job);
+}
+#if defined(K2K_HAS_CUDA)
+namespace on_gpu {
+Result<LaunchReport> launch_phase(Runtime& runtime, const LaunchShape& shape, Phase phase,
+                                  double factor, const Job& job);
+}
+#endif
+
+// `factor`: of advance and turn. Errors: as Runtime::launch().
+inline Result<LaunchReport> launch_phase(Runtime& runtime, const LaunchShape& shape, Phase phase,
+                                         double factor, const Job& job) {
+#if defined(K2K_HAS_CUDA)
+  if (runtime.device().platform != "cpu") {
+    return on_gpu::launch_phase(runtime, shape, phase, factor, job);
+  }
+#endif
+  return on_cpu::launch_phase(runtime, shape, phase, factor, job);
+}
+
+}  // namespace k2k::minife

@@ -1,0 +1,129 @@
+#include "apps/minife/matrix_file.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <utility>
+
+namespace k2k::minife {
+
+namespace {
+
+using apps::check_of_words;
+using apps::make_anew;
+using apps::wrong_input;
+
+constexpr char magic[8] = {'K', '2', 'K', 'm', 'F', 'E', '\n', 0};
+
+std::uint64_t table_bytes(std::uint64_t pages) { return whole_pages_of(pages * 8); }
+
+Status judge_header(const MatrixFile& file) {
+  const Header& header = file.header;
+  if (std::memcmp(header.magic, magic, sizeof(magic)) != 0) {
+    return wrong_input(file, "no matrix file, which begins with K2KmFE; make one with --generate");
+  }
+  if (header.version != format_version) {
+    return wrong_input(file, fmt::format("version {} of the format, but this program reads version "
+                                         "{}; {}",
+                                         header.version, format_version, make_anew));
+  }
+  if (check_of(header) != header.check) {
+    return wrong_input(file,
+                       fmt::format("the header is damaged: its check does not fit; {}", make_anew));
+  }
+  if (header.rows == 0) return wrong_input(file, fmt::format("no rows; {}", make_anew));
+  if (header.rows > rows_most || header.entries > header.rows * row_entries_most) {
+    return wrong_input(file, fmt::format("{} rows with {} entries; permitted are {} rows, and {} "
+                                         "entries a row",
+                                         header.rows, header.entries, rows_most, row_entries_most));
+  }
+  return {};
+}
+
+Status read_table(MatrixFile& file) {
+  file.checks.resize(table_bytes(file.layout.pages()) / 8);
+  if (Status read = apps::read_at(file, file.checks.data(), file.checks.size() * 8, page_bytes);
+      !read) {
+    return read;
+  }
+  const auto count = static_cast<std::uint32_t>(file.checks.size());
+  if (check_of_words(file.checks.data(), count) != file.header.table_check) {
+    return wrong_input(
+        file, fmt::format("the table of checks is damaged: its check does not fit; {}", make_anew));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::uint64_t check_of(const Header& header) {
+  std::uint64_t words[offsetof(Header, check) / 8];
+  std::memcpy(words, &header, sizeof(words));
+  return check_of_words(words, offsetof(Header, check) / 8);
+}
+
+Result<MatrixFile> open_matrix(const std::string& path) {
+  auto opened = apps::open_input(path);
+  if (!opened) return opened.error();
+  MatrixFile file{std::move(opened.value()), {}, {}, {}};
+  if (file.bytes < page_bytes) {
+    return wrong_input(file, fmt::format("the file has {} bytes, fewer than its header's {}; {}",
+                                         file.bytes, page_bytes, make_anew));
+  }
+  if (Status read = apps::read_at(file, &file.header, sizeof(Header), 0); !read) {
+    return read.error();
+  }
+  if (Status judged = judge_header(file); !judged) return judged.error();
+  file.layout = layout_of(file.header.rows, file.header.entries);
+  const std::uint64_t head = page_bytes + table_bytes(file.layout.pages());
+  if (file.bytes != head + file.layout.bytes) {
+    return wrong_input(file, fmt::format("the file has {} bytes, but {} rows with {} entries take "
+                                         "{}; {}",
+                                         file.bytes, file.header.rows, file.header.entries,
+                                         head + file.layout.bytes, make_anew));
+  }
+  if (Status read = read_table(file); !read) return read.error();
+  file.offset = head;
+  file.bytes = file.layout.bytes;
+  return Result<MatrixFile>(std::move(file));
+}
+
+Error wrong_place(const MatrixFile& file, Wrong wrong, std::uint64_t place) {
+  const auto told = [&](const char* what) {
+    return wrong_input(file, fmt::format("row {} {}; {}", place, what, make_anew));
+  };
+  switch (wrong) {
+    case Wrong::bad_start:
+      return told("has no right begin and end in the entries");
+    case Wrong::bad_column:
+      return told("has a column beyond the rows, or columns that do not ascend");
+    case Wrong::not_finite:
+      return told("has a value that is not finite");
+    case Wrong::no_diagonal:
+      return told("has no positive value on the diagonal");
+    case Wrong::nothing:
+    case Wrong::damaged:
+      break;
+  }
+  return wrong_input(file, fmt::format("page {} of the data is damaged: its check does not fit; {}",
+                                       place, make_anew));
+}
+
+std::vector<std::byte> head_of(Header header, const std::vector<std::byte>& data) {
+  const std::uint64_t pages = data.size() / page_bytes;
+  std::vector<std::uint64_t> table(table_bytes(pages) / 8);
+  for (std::uint64_t page = 0; page < pages; ++page) {
+    table[page] = check_of_page(data.data() + page * page_bytes);
+  }
+  std::memcpy(header.magic, magic, sizeof(magic));
+  if (header.table_check == 0) {
+    header.table_check = check_of_words(table.data(), static_cast<std::uint32_t>(table.size()));
+  }
+  if (header.check == 0) header.check = check_of(header);
+  std::vector<std::byte> head(page_bytes + table.size() * 8);
+  std::memcpy(head.data(), &header, sizeof(header));
+  std::memcpy(head.data() + page_bytes, table.data(), table.size() * 8);
+  return head;
+}
+
+}  // namespace k2k::minife

@@ -1,0 +1,174 @@
+#include "apps/minife/solve.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "apps/common/device_blocks.hpp"
+#include "base/clock.hpp"
+
+namespace k2k::minife {
+
+namespace {
+
+// Work-items that wait for pages are many, so that others run meanwhile.
+constexpr std::uint32_t groups_a_unit = 4;
+constexpr std::uint32_t items_on_cpu = 16;
+constexpr std::uint32_t items_on_gpu = 128;
+
+double seconds_from(Instant begin) { return std::chrono::duration<double>(now() - begin).count(); }
+
+std::uint64_t fault_requests(const Runtime& runtime) {
+  for (const server::CallStats& call : runtime.stats().calls) {
+    if (call.name == "fault_in") return call.count;
+  }
+  return 0;
+}
+
+// A run of the kernels on a file: its memory, its launches, and what it found.
+class Solver {
+ public:
+  Solver(Runtime& runtime, const MatrixFile& file, const Settings& settings)
+      : runtime_(runtime), file_(file), settings_(settings), blocks_(runtime) {
+    const DeviceInfo& device = runtime.device();
+    shape_.groups = settings.groups != 0 ? settings.groups : groups_a_unit * device.compute_units;
+    shape_.group_items = settings.items != 0        ? settings.items
+                         : device.platform == "cpu" ? items_on_cpu
+                                                    : items_on_gpu;
+  }
+
+  Status prepare() {
+    auto memory = apps::InputMemory::create(runtime_, file_, settings_.mode, "matrix");
+    if (!memory) return memory.error();
+    memory_.emplace(std::move(memory.value()));
+    job_.matrix = {file_.layout, memory_->as<const std::byte>()};
+    const std::size_t vector_bytes = file_.layout.rows * sizeof(double);
+    const auto vectors = blocks_.on_device(4 * vector_bytes);
+    const auto checks = blocks_.on_device(file_.checks.size() * sizeof(std::uint64_t));
+    const auto wrong = blocks_.on_device(sizeof(std::uint64_t));
+    const auto partial = blocks_.shared(job_.blocks() * sizeof(Partial));
+    for (const auto* const each : {&vectors, &checks, &wrong, &partial}) {
+      if (!*each) return each->error();
+    }
+    job_.solution = static_cast<double*>(*vectors);
+    job_.residual = job_.solution + file_.layout.rows;
+    job_.direction = job_.residual + file_.layout.rows;
+    job_.image = job_.direction + file_.layout.rows;
+    job_.checks = static_cast<const std::uint64_t*>(*checks);
+    job_.wrong = static_cast<std::uint64_t*>(*wrong);
+    job_.partial = static_cast<Partial*>(*partial);
+    if (Status copied = runtime_.copy(*checks, file_.checks.data(),
+                                      file_.checks.size() * sizeof(std::uint64_t));
+        !copied) {
+      return copied;
+    }
+    return runtime_.copy(job_.wrong, &no_wrong, sizeof(no_wrong));
+  }
+
+  Status run(Outcome& outcome) {
+    if (Status taken = launch_and_judge(Phase::take, outcome); !taken) return taken;
+    outcome.take_seconds = outcome.kernel_seconds;
+    outcome.taken = apps::resident_now();
+    if (Status judged = launch_and_judge(Phase::judge, outcome); !judged) return judged;
+    if (Status done = iterate(outcome); !done) return done;
+    outcome.end = apps::resident_now();
+    outcome.requests = fault_requests(runtime_);
+    outcome.pages = memory_->demand_pages();
+    outcome.huge_bytes = memory_->huge_bytes();
+    if (!settings_.keep_solution) return {};
+    outcome.solution.resize(file_.layout.rows);
+    return runtime_.copy(outcome.solution.data(), job_.solution,
+                         file_.layout.rows * sizeof(double));
+  }
+
+ private:
+  Status iterate(Outcome& outcome) {
+    if (Status begun = launch(Phase::begin, 0, outcome); !begun) return begun;
+    const double begin = product();
+    double square = begin;
+    outcome.converged = square == 0;  // The solution is 0.
+    while (!outcome.converged && outcome.residuals.size() < settings_.iterations) {
+      if (Status done = launch(Phase::multiply, 0, outcome); !done) return done;
+      const double bend = product();
+      if (!(bend > 0)) return not_definite(file_, outcome.residuals.size() + 1, bend);
+      if (Status done = launch(Phase::advance, square / bend, outcome); !done) return done;
+      const double before = std::exchange(square, product());
+      outcome.residuals.push_back(std::sqrt(square / begin));
+      outcome.converged = outcome.residuals.back() <= settings_.tolerance;
+      if (outcome.converged) break;
+      if (Status done = launch(Phase::turn, square / before, outcome); !done) return done;
+    }
+    if (Status done = launch(Phase::measure, 0, outcome); !done) return done;
+    outcome.true_residual = begin > 0 ? std::sqrt(product() / begin) : 0;
+    for (std::uint64_t block = 0; block < job_.blocks(); ++block) {
+      outcome.error = std::max(outcome.error, job_.partial[block].error);
+      outcome.bits += job_.partial[block].bits;
+    }
+    return {};
+  }
+
+  Status launch(Phase phase, double factor, Outcome& outcome) {
+    const Instant begin = now();
+    const auto report = launch_phase(runtime_, shape_, phase, factor, job_);
+    outcome.kernel_seconds += seconds_from(begin);
+    if (report) return {};
+    // A page that the file has lost ends the launch; the file's size tells why.
+    if (Status whole = apps::still_whole(file_); !whole) return whole;
+    return report.error();
+  }
+
+  Status launch_and_judge(Phase phase, Outcome& outcome) {
+    if (Status done = launch(phase, 0, outcome); !done) return done;
+    std::uint64_t word = no_wrong;
+    if (Status copied = runtime_.copy(&word, job_.wrong, sizeof(word)); !copied) return copied;
+    if (word == no_wrong) return {};
+    if (Status whole = apps::still_whole(file_); !whole) return whole;
+    return wrong_place(file_, static_cast<Wrong>(word & 0xff), word >> 8);
+  }
+
+  [[nodiscard]] double product() const {
+    double sum = 0;
+    for (std::uint64_t block = 0; block < job_.blocks(); ++block) {
+      sum += job_.partial[block].product;
+    }
+    return sum;
+  }
+
+  Runtime& runtime_;
+  const MatrixFile& file_;
+  const Settings& settings_;
+  LaunchShape shape_;
+  apps::DeviceBlocks blocks_;
+  std::optional<apps::InputMemory> memory_;
+  Job job_;
+};
+
+}  // namespace
+
+Error not_definite(const MatrixFile& file, std::size_t iteration, double product) {
+  return Error{EDOM, fmt::format("{}: iteration {}: p A p is {}, so the matrix is not positive "
+                                 "definite; {}",
+                                 file.path, iteration, product, apps::make_anew)};
+}
+
+Result<Outcome> solve(const MatrixFile& file, const Settings& settings,
+                      const RuntimeConfig& config) {
+  if (settings.by == By::serial) return solve_serially(file, settings);
+  Outcome outcome;
+  outcome.begin = apps::resident_now();
+  const Instant begin = now();
+  auto runtime = Runtime::create(config);
+  if (!runtime) return runtime.error();
+  Solver solver(*runtime, file, settings);
+  if (Status ready = solver.prepare(); !ready) return ready.error();
+  outcome.read_seconds = seconds_from(begin);
+  if (Status done = solver.run(outcome); !done) return done.error();
+  outcome.seconds = seconds_from(begin);
+  return outcome;
+}
+
+}  // namespace k2k::minife
