@@ -66,6 +66,7 @@ Result<nlohmann::ordered_json> atomics(const RuntimeConfig& config, Effort effor
 Result<nlohmann::ordered_json> file_reads(const RuntimeConfig& config, Effort effort,
                                           const std::string& only);
 Result<nlohmann::ordered_json> miniamr_memory(const RuntimeConfig& config, Effort effort);
+Result<nlohmann::ordered_json> mapped_inputs(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> file_writes(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> route_model(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> soak(const RuntimeConfig& config, Effort effort);

@@ -152,6 +152,26 @@ TEST_F(Bench, miniamr_has_the_same_cells_with_each_watermark) {
   }
 }
 
+TEST_F(Bench, mapped_has_the_same_bits_in_each_mode) {
+  const Outcome outcome = bench("mapped --brief --json 2>/dev/null");
+  if (outcome.status != 0) {
+    const Outcome why = bench("mapped --brief --json 2>&1");
+    if (why.out.find("is missing") != std::string::npos) GTEST_SKIP() << why.out;
+  }
+  ASSERT_EQ(outcome.status, 0) << outcome.out;
+  const json result = json::parse(outcome.out, nullptr, false);
+  ASSERT_TRUE(result.is_object()) << outcome.out;
+  EXPECT_TRUE(result["bits_identical"].get<bool>());
+  const std::size_t modes = result["huge_pages"] == "given" ? 3 : 2;
+  ASSERT_EQ(result["modes"].size(), 4 * modes);
+  EXPECT_EQ(result["time"].size(), 4 * (modes - 1));
+  for (const json& row : result["modes"]) {
+    EXPECT_EQ(row["demand_pages"].get<int>() > 0, row["mode"] == "demand") << row;
+    EXPECT_EQ(row["huge_mib"].get<double>() > 0, row["mode"] == "huge") << row;
+    EXPECT_GT(row["grown_mib"].get<double>(), 0) << row;
+  }
+}
+
 TEST_F(Bench, memcached_has_a_row_for_each_server) {
   const json result = brief("memcached");
   ASSERT_GE(result["servers"].size(), 3u);
