@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <new>
 #include <nlohmann/json.hpp>
 
 #include "apps/comd/lattice.hpp"
@@ -86,6 +87,14 @@ std::string table_text(const comd::AtomFile& file, const comd::Outcome& outcome)
   return text;
 }
 
+int generate(const ComdFlags& flags) try {
+  const Status made = comd::generate(flags.generated, flags.lattice);
+  return made ? exit_ok : tell(made.error().message);
+} catch (const std::bad_alloc&) {
+  return tell(fmt::format("no memory for {} unit cells a side; take fewer --unit-cells",
+                          flags.lattice.unit_cells));
+}
+
 // Of numbers with a fraction; the parser judges the others. Empty: all are right.
 std::string wrong_number(const ComdFlags& flags) {
   const struct {
@@ -105,10 +114,7 @@ std::string wrong_number(const ComdFlags& flags) {
 
 int run_comd(ComdFlags& flags, const Context& context) {
   if (const std::string wrong = wrong_number(flags); !wrong.empty()) return tell(wrong, exit_usage);
-  if (!flags.generated.empty()) {
-    const Status made = comd::generate(flags.generated, flags.lattice);
-    return made ? exit_ok : tell(made.error().message);
-  }
+  if (!flags.generated.empty()) return generate(flags);
   if (flags.file.empty()) {
     return tell("name a FILE of atoms; --generate FOLDER makes two", exit_usage);
   }

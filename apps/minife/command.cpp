@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <new>
 #include <nlohmann/json.hpp>
 
 #include "apps/common/core_shares.hpp"
@@ -74,6 +75,14 @@ std::string table_text(const minife::MatrixFile& file, const minife::Outcome& ou
   return text;
 }
 
+int generate(const MinifeFlags& flags) try {
+  const Status made = minife::generate(flags.generated, flags.mesh);
+  return made ? exit_ok : tell(made.error().message);
+} catch (const std::bad_alloc&) {
+  return tell(
+      fmt::format("no memory for {} elements a side; take fewer --elements", flags.mesh.elements));
+}
+
 int solve(MinifeFlags& flags, const Context& context) {
   auto loaded = context.load();
   if (!loaded) return complain_config(loaded.error());
@@ -96,10 +105,7 @@ int solve(MinifeFlags& flags, const Context& context) {
 }
 
 int run_minife(MinifeFlags& flags, const Context& context) {
-  if (!flags.generated.empty()) {
-    const Status made = minife::generate(flags.generated, flags.mesh);
-    return made ? exit_ok : tell(made.error().message);
-  }
+  if (!flags.generated.empty()) return generate(flags);
   if (flags.file.empty()) {
     return tell("name a FILE of a matrix; --generate FOLDER makes two", exit_usage);
   }

@@ -116,6 +116,18 @@ TEST_F(ComdProgram, tells_atoms_that_fly_away) {
   EXPECT_NE(outcome.out.find("take a smaller --dt"), std::string::npos) << outcome.out;
 }
 
+TEST_F(ComdProgram, tells_a_generator_without_memory) {
+#if defined(K2K_TSAN) || defined(K2K_ASAN)
+  GTEST_SKIP() << "sanitizers need more address space than the limit leaves";
+#endif
+  const CommandOutcome outcome =
+      in_folder("ulimit -v 300000; '" + program() + "' --generate large --unit-cells 300 2>&1");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.out,
+            "k2k-comd: no memory for 300 unit cells a side; take fewer --unit-cells\n");
+  EXPECT_FALSE(fs::exists(folder_ / "large"));
+}
+
 TEST_F(ComdProgram, ends_at_a_signal) {
   const CommandOutcome outcome =
       in_folder("timeout -s INT 0.3 '" + program() + "' --steps 1000000 in/sorted");

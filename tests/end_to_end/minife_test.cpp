@@ -109,6 +109,17 @@ TEST_F(MinifeProgram, tells_wrong_inputs_in_one_line) {
   }
 }
 
+TEST_F(MinifeProgram, tells_a_generator_without_memory) {
+#if defined(K2K_TSAN) || defined(K2K_ASAN)
+  GTEST_SKIP() << "sanitizers need more address space than the limit leaves";
+#endif
+  const CommandOutcome outcome =
+      in_folder("ulimit -v 300000; '" + program() + "' --generate large --elements 256 2>&1");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.out, "k2k-minife: no memory for 256 elements a side; take fewer --elements\n");
+  EXPECT_FALSE(fs::exists(folder_ / "large"));
+}
+
 TEST_F(MinifeProgram, ends_at_a_signal) {
   // Long enough for the signal to come meanwhile, with one work-item.
   ASSERT_EQ(app("--generate large --elements 28").status, 0);
