@@ -169,6 +169,12 @@ same_as "wordcount" "$out/wordcount.txt" "$inputs/words/counts"
 step "signal-search" 60 signal_search.txt env K2K_BACKEND=cuda "$build/bin/k2k-signal-search" \
   "$inputs/table/records" "$inputs/table/queries"
 same_as "signal-search" "$out/signal_search.txt" "$inputs/digests"
+"$build/bin/k2k-graph500" --generate "$inputs/graph"
+"$build/bin/k2k-graph500" --by serial "$inputs/graph" | head -n 1 >"$inputs/levels"
+step "graph500" 60 graph500.txt env K2K_BACKEND=cuda "$build/bin/k2k-graph500" --mode pinned \
+  "$inputs/graph"
+head -n 1 "$out/graph500.txt" >"$inputs/levels_gpu"
+same_as "graph500" "$inputs/levels_gpu" "$inputs/levels"
 step "memcached" 60 memcached.jsonl env K2K_BACKEND=cuda "$build/bin/k2k-memcached" --json --load
 rm -rf "$inputs"
 

@@ -17,6 +17,7 @@ ARCHITECTURE = "gfx90a"
 WORK = BUILD / "hip"
 KERNELS = (
     "apps/comd/kernel.cpp",
+    "apps/graph500/kernel.cpp",
     "apps/grep/kernel.cpp",
     "apps/memcached/kernel.cpp",
     "apps/miniamr/kernel.cpp",

@@ -1,0 +1,252 @@
+// `k2k-graph500`: a graph's file in, rates of searches and memory on standard output.
+
+#include "apps/graph500/command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/common/core_shares.hpp"
+#include "apps/graph500/generate.hpp"
+#include "apps/graph500/rates.hpp"
+#include "apps/graph500/search.hpp"
+
+namespace k2k::cli {
+
+namespace {
+
+constexpr std::uint64_t no_root = std::numeric_limits<std::uint64_t>::max();  // No option's value.
+
+struct Graph500Flags {
+  std::string file;
+  std::string generated;
+  graph500::Recipe recipe;
+  std::string order = "unsorted";
+  std::string by = "kernel";
+  std::string mode = "demand";
+  std::string direction = "hybrid";
+  std::uint64_t root = no_root;
+  graph500::Settings settings;
+};
+
+int tell(const std::string& message, int status = exit_failure) {
+  fmt::print(stderr, "k2k-graph500: {}\n", message);
+  return status;
+}
+
+double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+graph500::RateStatistics rates_of(const graph500::Outcome& outcome) {
+  std::vector<double> rates;
+  for (const graph500::Search& one : outcome.searches) rates.push_back(one.teps());
+  return graph500::statistics_of(rates);
+}
+
+std::uint64_t most_resident(const graph500::Outcome& outcome) {
+  std::uint64_t most = 0;
+  for (const apps::ResidentSample& sample : outcome.resident) most = std::max(most, sample.own());
+  return most;
+}
+
+nlohmann::ordered_json searches_of(const graph500::Outcome& outcome) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const graph500::Search& one : outcome.searches) {
+    rows.push_back({{"root", one.root},
+                    {"seconds", one.seconds},
+                    {"levels", one.levels},
+                    {"vertices", one.vertices},
+                    {"edges", one.edges},
+                    {"digest", fmt::format("{:016x}", one.digest)}});
+  }
+  return rows;
+}
+
+nlohmann::ordered_json resident_of(const graph500::Outcome& outcome) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const apps::ResidentSample& sample : outcome.resident) {
+    rows.push_back({{"seconds", sample.seconds},
+                    {"anonymous_bytes", sample.anonymous},
+                    {"file_bytes", sample.file},
+                    {"shared_bytes", sample.shared},
+                    {"page_cache_bytes", sample.cached}});
+  }
+  return rows;
+}
+
+std::string json_text(const graph500::Outcome& outcome, const Graph500Flags& flags) {
+  const graph500::Header& header = outcome.header;
+  const graph500::RateStatistics rates = rates_of(outcome);
+  const nlohmann::ordered_json object = {
+      {"by", flags.by},
+      {"mode", flags.mode},
+      {"direction", flags.direction},
+      {"order", header.order == graph500::Order::sorted ? "sorted" : "unsorted"},
+      {"scale", header.scale},
+      {"edge_factor", header.edge_factor},
+      {"seed", header.seed},
+      {"vertices", header.vertices},
+      {"edges", header.edges},
+      {"graph_bytes", outcome.graph_bytes},
+      {"harmonic_mean_teps", rates.harmonic_mean},
+      {"harmonic_deviation_teps", rates.harmonic_deviation},
+      {"least_teps", rates.least},
+      {"median_teps", rates.median},
+      {"most_teps", rates.most},
+      {"load_seconds", outcome.load_seconds},
+      {"search_seconds", outcome.search_seconds},
+      {"device_seconds", outcome.device_seconds},
+      {"region_pages", outcome.region_pages},
+      {"minor_faults", outcome.minor_faults},
+      {"major_faults", outcome.major_faults},
+      {"huge_bytes", outcome.huge_bytes},
+      {"resident_begin_bytes", outcome.resident_begin},
+      {"resident_most_bytes", most_resident(outcome)},
+      {"searches", searches_of(outcome)},
+      {"resident", resident_of(outcome)}};
+  return object.dump() + "\n";
+}
+
+// Of all searches: one line to compare two ways by.
+std::string digest_text(const graph500::Outcome& outcome) {
+  std::uint64_t digest = 0;
+  for (const graph500::Search& one : outcome.searches)
+    digest = digest * 1099511628211u ^ one.digest;
+  return fmt::format("{:016x}", digest);
+}
+
+std::string table_text(const graph500::Outcome& outcome) {
+  const graph500::RateStatistics rates = rates_of(outcome);
+  return fmt::format(
+      "levels {}\n"
+      "{} searches, all valid\n"
+      "{:.3g} traversed edges a second (harmonic mean; {:.3g} to {:.3g})\n"
+      "{:.3f} s to load {:.1f} MiB, {:.3f} s to search, of which {:.3f} s in kernels\n"
+      "{:.1f} MiB resident before the graph, at most {:.1f} MiB after\n"
+      "{} pages filled for faults of the kernel; {} faults served by Linux, {} of them from "
+      "storage\n",
+      digest_text(outcome), outcome.searches.size(), rates.harmonic_mean, rates.least, rates.most,
+      outcome.load_seconds, mib(outcome.graph_bytes), outcome.search_seconds,
+      outcome.device_seconds, mib(outcome.resident_begin), mib(most_resident(outcome)),
+      outcome.region_pages, outcome.minor_faults + outcome.major_faults, outcome.major_faults);
+}
+
+void take_words(Graph500Flags& flags) {
+  graph500::Settings& settings = flags.settings;
+  settings.by = flags.by == "serial"    ? graph500::By::serial
+                : flags.by == "threads" ? graph500::By::threads
+                                        : graph500::By::kernel;
+  settings.mode = flags.mode == "pinned" ? graph500::Mode::pinned
+                  : flags.mode == "huge" ? graph500::Mode::huge
+                                         : graph500::Mode::demand;
+  settings.direction = flags.direction == "top-down"    ? graph500::Direction::top_down
+                       : flags.direction == "bottom-up" ? graph500::Direction::bottom_up
+                                                        : graph500::Direction::hybrid;
+  if (flags.root != no_root) settings.root = flags.root;
+  flags.recipe.order =
+      flags.order == "sorted" ? graph500::Order::sorted : graph500::Order::unsorted;
+}
+
+int run_graph500(Graph500Flags& flags, const Context& context) {
+  take_words(flags);
+  if (!flags.generated.empty()) {
+    if (!flags.file.empty()) return tell("--generate makes a file and searches none", exit_usage);
+    const Status made = graph500::generate(flags.generated, flags.recipe);
+    return made ? exit_ok : tell(made.error().message);
+  }
+  if (flags.file.empty()) {
+    return tell("no FILE to search; --generate FILE makes one", exit_usage);
+  }
+  auto loaded = context.load();
+  if (!loaded) return complain_config(loaded.error());
+  apps::share_cores(loaded.value());
+  const auto outcome = graph500::search(flags.file, flags.settings, loaded.value().config);
+  if (!outcome) return tell(outcome.error().message);
+  if (flags.settings.mode == graph500::Mode::huge && outcome->huge_bytes == 0) {
+    tell(
+        "Linux gave no huge page for the graph, so these figures are those of small pages; write "
+        "madvise to /sys/kernel/mm/transparent_hugepage/enabled, and take a graph beyond 2 MiB");
+  }
+  return print(context.json ? json_text(*outcome, flags) : table_text(*outcome));
+}
+
+void add_searches(CommandLine& line, Graph500Flags& flags) {
+  graph500::Settings& settings = flags.settings;
+  line.option("FILE", flags.file, "The graph");
+  line.option("--by", flags.by, "Who searches")
+      .one_of({"kernel", "threads", "serial"})
+      .show_default()
+      .last_wins();
+  line.option("--mode", flags.mode,
+              "The graph's pages: at the first touch, read before in pages of 4 KiB, or of 2 MiB")
+      .one_of({"demand", "pinned", "huge"})
+      .show_default()
+      .last_wins();
+  line.option("--direction", flags.direction,
+              "From the frontier, towards it, or what costs less at each level")
+      .one_of({"hybrid", "top-down", "bottom-up"})
+      .show_default()
+      .last_wins();
+  line.option("--roots", settings.roots, "Searches: the first roots of the file")
+      .within(1, static_cast<int>(graph500::roots_max))
+      .show_default()
+      .last_wins();
+  line.option("--root", flags.root, "One search from this vertex")
+      .within(0, (1 << graph500::scale_max) - 1)
+      .type("VERTEX")
+      .last_wins();
+  line.option("--groups", settings.groups, "Work-groups to launch; parts for threads")
+      .within(1, 65'536)
+      .last_wins();
+  line.option("--items", settings.items, "Work-items a group").within(1, 1024).last_wins();
+  line.option("--threads", settings.threads, "Threads of --by threads").within(1, 256).last_wins();
+  line.flag("--resident", settings.sampled,
+            "With --json: resident memory all the time, not only after each search");
+}
+
+Run add_graph500(CommandLine& line, Context& context) {
+  auto flags = std::make_shared<Graph500Flags>();
+  graph500::Recipe& recipe = flags->recipe;
+  add_searches(line, *flags);
+  line.option("--generate", flags->generated, "Make a graph in this new file, and search nothing")
+      .type("FILE");
+  line.option("--scale", recipe.scale, "Of --generate: the graph has 2^scale vertices")
+      .within(1, static_cast<int>(graph500::scale_max))
+      .show_default();
+  line.option("--edge-factor", recipe.edge_factor, "Of --generate: edges a vertex")
+      .within(1, static_cast<int>(graph500::edge_factor_max))
+      .show_default();
+  line.option("--seed", recipe.seed, "Of --generate: equal seeds make equal files").show_default();
+  line.option("--order", flags->order,
+              "Of --generate: random numbers of vertices, or by their degree with sorted lists")
+      .one_of({"unsorted", "sorted"})
+      .show_default();
+  return [&context, flags] { return run_graph500(*flags, context); };
+}
+
+}  // namespace
+
+Command graph500_command() {
+  return {
+      .name = "graph500",
+      .summary = "Breadth-first searches of a Kronecker graph whose pages a kernel faults in",
+      .description =
+          "Makes a graph as Graph500 does, and searches it from up to 64 roots; every tree is "
+          "validated by Graph500's five rules. By kernel: a launch a level. By threads: the same "
+          "steps on threads of the host, where Linux serves the faults. By serial: one thread with "
+          "a queue. Levels are equal in every way. With --mode demand the graph is a region of the "
+          "file, and a page comes when the kernel first touches it; otherwise it is read before.",
+      .examples = {{"k2k-graph500 --generate g --scale 18", "Make a graph of 262,144 vertices."},
+                   {"k2k-graph500 g", "Search it from 64 roots."},
+                   {"k2k-graph500 --json --resident --mode pinned g",
+                    "Figure 4.8: memory over the run."}},
+      .exits = {{0, "All searches ended, and their trees are valid."},
+                {1, "The file cannot be searched, or the device could not be used."},
+                {2, "An option is wrong."}},
+      .has_json = true,
+      .add = add_graph500};
+}
+
+}  // namespace k2k::cli

@@ -1,0 +1,281 @@
+#include "apps/graph500/search.hpp"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+
+#include "apps/graph500/validate.hpp"
+#include "base/clock.hpp"
+#include "base/cores.hpp"
+
+namespace k2k::graph500 {
+
+namespace {
+
+// A fault halts a group's item, and the unit needs others to run meanwhile.
+constexpr std::uint32_t groups_a_unit = 16;
+constexpr std::uint32_t items_on_gpu = 256;
+constexpr std::uint32_t turn_on_cores = 16;
+
+double seconds_from(Instant begin) { return std::chrono::duration<double>(now() - begin).count(); }
+
+struct LinuxFaults {
+  std::uint64_t minor = 0;
+  std::uint64_t major = 0;
+
+  static LinuxFaults now() {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return {static_cast<std::uint64_t>(usage.ru_minflt),
+            static_cast<std::uint64_t>(usage.ru_majflt)};
+  }
+};
+
+struct Root {
+  std::uint32_t vertex;
+  std::uint64_t targets;
+};
+
+// By pread(2), so that no page of the graph comes into memory for it.
+Result<Root> root_of(const GraphFile& file, std::uint64_t vertex) {
+  const Header& header = file.header();
+  if (vertex >= header.vertices) {
+    return Error{EINVAL, fmt::format("--root {} is no vertex of {}, whose last is {}", vertex,
+                                     file.path(), header.vertices - 1)};
+  }
+  std::uint64_t range[2] = {};
+  Status read =
+      file.read(file.sections().offsets + vertex * sizeof(range[0]), range, sizeof(range));
+  if (!read) return read.error();
+  if (range[0] > range[1] || range[1] > header.targets) {
+    return file.wrong(EINVAL, fmt::format("the targets of vertex {} are {} to {}, of {}", vertex,
+                                          range[0], range[1], header.targets));
+  }
+  if (range[0] == range[1]) {
+    return Error{EINVAL, fmt::format("{}: vertex {} has no edges, so a search from it reaches "
+                                     "nothing; take another --root, as {}",
+                                     file.path(), vertex, header.root[0])};
+  }
+  return Root{static_cast<std::uint32_t>(vertex), range[1] - range[0]};
+}
+
+Result<std::vector<Root>> roots_of(const GraphFile& file, const Settings& settings) {
+  std::vector<Root> roots;
+  const auto add = [&](std::uint64_t vertex) -> Status {
+    const auto root = root_of(file, vertex);
+    if (!root) return root.error();
+    roots.push_back(*root);
+    return {};
+  };
+  if (settings.root) {
+    if (Status added = add(*settings.root); !added) return added.error();
+    return roots;
+  }
+  const std::uint32_t count = std::min(settings.roots, file.header().roots);
+  for (std::uint32_t place = 0; place < count; ++place) {
+    if (Status added = add(file.header().root[place]); !added) return added.error();
+  }
+  return roots;
+}
+
+Error error_of_fault(const GraphFile& file, const Fault& fault) {
+  const Header& header = file.header();
+  if (fault.kind == wrong_offsets) {
+    return file.wrong(EINVAL, fmt::format("the targets of vertex {} are {} to {}, of {}",
+                                          fault.vertex, fault.place, fault.value, header.targets));
+  }
+  return file.wrong(EINVAL,
+                    fmt::format("target {} joins vertex {} with vertex {}, and the last "
+                                "vertex is {}",
+                                fault.place, fault.vertex, fault.value, header.vertices - 1));
+}
+
+Job job_of(const GraphFile& file, const std::byte* data) {
+  const Sections at = file.sections();
+  Job job;
+  job.offsets = reinterpret_cast<const std::uint64_t*>(data);
+  job.targets = reinterpret_cast<const std::uint32_t*>(data + (at.targets - at.offsets));
+  job.vertices = file.header().vertices;
+  job.target_count = file.header().targets;
+  return job;
+}
+
+// The run of one file, from the load to the last validation.
+class Run {
+ public:
+  Run(const GraphFile& file, const Settings& settings)
+      : file_(file),
+        settings_(settings),
+        resident_(settings.sampled, file.descriptor(), file.sections().end) {
+    outcome_.header = file.header();
+    outcome_.graph_bytes = file.sections().searched_bytes();
+  }
+
+  // `load` returns Result<GraphMemory>. Returns the memory.
+  template <class Load>
+  Result<GraphMemory> load(Load load) {
+    resident_.mark();
+    const LinuxFaults before = LinuxFaults::now();
+    const Instant begin = now();
+    Result<GraphMemory> memory = load();
+    if (!memory) return memory.error();
+    outcome_.load_seconds = seconds_from(begin);
+    count_faults(before);
+    outcome_.huge_bytes = apps::huge_bytes_now();
+    resident_.mark();
+    return memory;
+  }
+
+  // `one` searches from a Root and returns Result<Fault>; `tree` returns the tree of that search.
+  template <class One, class CopyTree>
+  Status search(const std::vector<Root>& roots, One one, CopyTree copy_tree) {
+    Tree tree;
+    for (const Root& root : roots) {
+      const LinuxFaults before = LinuxFaults::now();
+      const Instant begin = now();
+      const Result<Fault> fault = one(root, tree);
+      Search done;
+      done.seconds = seconds_from(begin);
+      count_faults(before);
+      resident_.mark();
+      if (!fault) return fault.error();
+      if (fault->kind != 0) return error_of_fault(file_, *fault);
+      if (Status copied = copy_tree(tree); !copied) return copied;
+      // First: the search of a file that was changed has no valid tree.
+      if (Status same = file_.unchanged(); !same) return same;
+      const auto reached = validate(file_, root.vertex, tree);
+      if (!reached) return reached.error();
+      done.root = root.vertex;
+      done.vertices = reached->vertices;
+      done.edges = reached->edges;
+      done.levels = reached->levels;
+      done.digest = digest_of(tree);
+      outcome_.searches.push_back(done);
+      outcome_.search_seconds += done.seconds;
+    }
+    return {};
+  }
+
+  Outcome end() {
+    outcome_.resident = resident_.end();
+    outcome_.resident_begin = outcome_.resident.front().own();
+    return outcome_;
+  }
+  Outcome& outcome() { return outcome_; }
+
+ private:
+  void count_faults(const LinuxFaults& before) {
+    const LinuxFaults then = LinuxFaults::now();
+    outcome_.minor_faults += then.minor - before.minor;
+    outcome_.major_faults += then.major - before.major;
+  }
+
+  const GraphFile& file_;
+  const Settings& settings_;
+  Outcome outcome_;
+  apps::Resident resident_;
+};
+
+// With a machine: the same for a device and for threads.
+Status search_by(Machine& machine, const Allocate& allocate, const Job& job, Direction direction,
+                 const std::vector<Root>& roots, Run& run) {
+  auto traversal = Traversal::create(machine, allocate, job);
+  if (!traversal) return traversal.error();
+  return run.search(
+      roots,
+      [&](const Root& root, Tree&) {
+        return traversal->search(root.vertex, root.targets, direction);
+      },
+      [&](Tree& tree) { return traversal->copy_tree(tree); });
+}
+
+Result<Outcome> search_by_kernel(const GraphFile& file, const std::vector<Root>& roots,
+                                 const Settings& settings, const RuntimeConfig& config) {
+  auto runtime = Runtime::create(config);
+  if (!runtime) return runtime.error();
+  const DeviceInfo& device = runtime->device();
+  const bool on_cores = device.platform == "cpu";
+  apps::DeviceBlocks blocks(*runtime);
+  Run run(file, settings);
+  const auto memory =
+      run.load([&] { return graph_for_device(*runtime, blocks, file, settings.mode); });
+  if (!memory) return memory.error();
+  const LaunchShape shape{
+      settings.groups != 0 ? settings.groups : groups_a_unit * device.compute_units,
+      settings.items != 0 ? settings.items
+      : on_cores          ? 1
+                          : items_on_gpu};
+  DeviceMachine machine(*runtime, shape);
+  Job job = job_of(file, memory->data);
+  job.turn = on_cores ? turn_on_cores : 1;
+  const Status searched = search_by(
+      machine, [&](std::size_t bytes) { return blocks.on_device(bytes); }, job, settings.direction,
+      roots, run);
+  if (!searched) {
+    // The launch's own message ends with the reason, as that the file ends before the page.
+    return memory->region && !file.unchanged() ? file.wrong(EIO, searched.error().message)
+                                               : searched.error();
+  }
+  run.outcome().device_seconds = machine.seconds();
+  if (memory->region) run.outcome().region_pages = memory->region->counters().pages;
+  return run.end();
+}
+
+Result<Outcome> search_by_host(const GraphFile& file, const std::vector<Root>& roots,
+                               const Settings& settings) {
+  Run run(file, settings);
+  const auto memory = run.load([&] { return graph_for_host(file, settings.mode); });
+  if (!memory) return memory.error();
+  Job job = job_of(file, memory->data);
+  job.turn = turn_on_cores;
+  Status searched;
+  if (settings.by == By::serial) {
+    searched = run.search(
+        roots,
+        [&](const Root& root, Tree& tree) -> Result<Fault> {
+          return search_serially(job, root.vertex, tree);
+        },
+        [](Tree&) { return Status(); });
+  } else {
+    const std::uint32_t threads = settings.threads != 0 ? settings.threads : usable_cores();
+    const auto machine = HostMachine::create(
+        threads, settings.groups != 0 ? settings.groups : groups_a_unit * threads);
+    if (!machine) return machine.error();
+    std::vector<std::vector<std::uint64_t>> memories;
+    const auto allocate = [&](std::size_t bytes) -> Result<void*> {
+      return memories.emplace_back((bytes + 7) / 8).data();
+    };
+    searched = search_by(**machine, allocate, job, settings.direction, roots, run);
+  }
+  if (!searched) return searched.error();
+  return run.end();
+}
+
+}  // namespace
+
+Result<Outcome> search(const GraphFile& file, const Settings& settings,
+                       const RuntimeConfig& config) {
+  const auto roots = roots_of(file, settings);
+  if (!roots) return roots.error();
+  try {
+    if (settings.by == By::kernel) return search_by_kernel(file, *roots, settings, config);
+    return search_by_host(file, *roots, settings);
+  } catch (const std::bad_alloc&) {
+    return Error{ENOMEM,
+                 fmt::format("no memory for the trees of {} vertices; generate a graph of a "
+                             "smaller --scale",
+                             file.header().vertices)};
+  }
+}
+
+Result<Outcome> search(const std::string& path, const Settings& settings,
+                       const RuntimeConfig& config) {
+  const auto file = GraphFile::open(path);
+  if (!file) return file.error();
+  return search(*file, settings, config);
+}
+
+}  // namespace k2k::graph500

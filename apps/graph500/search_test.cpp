@@ -1,0 +1,292 @@
+// Goal: the kernel finds the levels of the serial search in each mode, direction, order and shape;
+// memory and faults are those of the mode; a wrong or changing file is one line and never a crash.
+
+#include "apps/graph500/search.hpp"
+
+#include <sys/resource.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include "apps/graph500/graph_fixture.hpp"
+
+namespace k2k::graph500 {
+namespace {
+
+RuntimeConfig small_device() {
+  RuntimeConfig config;
+  config.backend = "cpu";
+  config.device.compute_units = 2;
+  return config;
+}
+
+constexpr Mode modes[] = {Mode::demand, Mode::pinned, Mode::huge};
+constexpr By ways[] = {By::kernel, By::threads, By::serial};
+constexpr const char* anew = "; make the graph anew with --generate";
+
+class Searches : public GraphFiles {
+ protected:
+  static Outcome run(const std::string& path, const Settings& settings) {
+    const auto outcome = search(path, settings, small_device());
+    EXPECT_TRUE(outcome) << outcome.error().message;
+    return outcome ? *outcome : Outcome();
+  }
+  static std::vector<std::uint64_t> digests(const Outcome& outcome) {
+    std::vector<std::uint64_t> all;
+    for (const Search& one : outcome.searches) all.push_back(one.digest);
+    return all;
+  }
+  static std::string failure(const std::string& path, const Settings& settings) {
+    const auto outcome = search(path, settings, small_device());
+    return outcome ? "no failure" : outcome.error().message;
+  }
+  static std::string failure(const GraphFile& file, const Settings& settings) {
+    const auto outcome = search(file, settings, small_device());
+    return outcome ? "no failure" : outcome.error().message;
+  }
+};
+
+TEST_F(Searches, find_the_same_levels_in_every_way_mode_and_direction) {
+  for (const Order order : {Order::unsorted, Order::sorted}) {
+    const std::string file = graph({.scale = 8, .order = order});
+    const std::vector<std::uint64_t> right = digests(run(file, {.by = By::serial, .roots = 3}));
+    ASSERT_EQ(right.size(), 3u);
+    EXPECT_NE(right[0], right[1]);
+    for (const Mode mode : modes) {
+      EXPECT_EQ(digests(run(file, {.by = By::serial, .mode = mode, .roots = 3})), right);
+      for (const Direction direction :
+           {Direction::hybrid, Direction::top_down, Direction::bottom_up}) {
+        for (const By by : {By::kernel, By::threads}) {
+          if (by == By::threads && mode == Mode::huge) continue;  // As pinned.
+          const Settings settings{.by = by, .mode = mode, .direction = direction, .roots = 3};
+          EXPECT_EQ(digests(run(file, settings)), right);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Searches, find_the_same_levels_for_each_shape_and_size) {
+  for (const std::uint32_t scale : {2u, 5u, 6u, 7u}) {  // Below, at and above a word of a bitmap.
+    const std::string file = graph({.scale = scale});
+    const auto right = digests(run(file, {.by = By::serial, .roots = 2}));
+    for (const auto& [groups, items] : {std::array{1u, 1u}, {3u, 7u}, {40u, 64u}}) {
+      const Settings settings{.mode = Mode::pinned, .roots = 2, .groups = groups, .items = items};
+      EXPECT_EQ(digests(run(file, settings)), right) << scale << ", " << groups << ", " << items;
+    }
+    EXPECT_EQ(digests(run(file, {.by = By::threads, .roots = 2, .groups = 5, .threads = 3})),
+              right);
+  }
+}
+
+TEST_F(Searches, go_through_the_same_graph_in_both_orders) {
+  const Settings settings{.by = By::serial};
+  const Outcome unsorted = run(graph({.scale = 8}), settings);
+  const Outcome sorted = run(graph({.scale = 8, .order = Order::sorted}), settings);
+  ASSERT_EQ(unsorted.searches.size(), roots_max);
+  ASSERT_EQ(sorted.searches.size(), roots_max);
+  for (std::size_t place = 0; place < roots_max; ++place) {
+    EXPECT_EQ(unsorted.searches[place].vertices, sorted.searches[place].vertices);
+    EXPECT_EQ(unsorted.searches[place].edges, sorted.searches[place].edges);
+    EXPECT_EQ(unsorted.searches[place].levels, sorted.searches[place].levels);
+  }
+}
+
+TEST_F(Searches, take_their_memory_when_the_mode_says) {
+  const std::string file = graph({.scale = 14});
+  const Outcome demand = run(file, {.mode = Mode::demand, .roots = 1});
+  const Outcome pinned = run(file, {.mode = Mode::pinned, .roots = 1});
+  const auto grown_by_load = [](const Outcome& outcome) {
+    const std::uint64_t before = outcome.resident[0].own();
+    const std::uint64_t after = outcome.resident[1].own();
+    return after > before ? after - before : 0;
+  };
+  // Begin, load, one search. Linux counts pages in batches.
+  ASSERT_EQ(demand.resident.size(), 3u);
+  EXPECT_GT(grown_by_load(pinned), pinned.graph_bytes * 3 / 4);
+  EXPECT_LT(grown_by_load(demand), demand.graph_bytes / 2);
+  EXPECT_GT(demand.resident[2].own(), demand.resident[1].own() + demand.graph_bytes / 2);
+  EXPECT_GE(demand.resident[0].cached, demand.graph_bytes) << "just written";
+
+  EXPECT_GT(demand.region_pages, demand.graph_bytes / page / 2);
+  EXPECT_LE(demand.region_pages, demand.graph_bytes / page);
+  EXPECT_EQ(pinned.region_pages, 0u);
+  EXPECT_GE(pinned.minor_faults, pinned.graph_bytes / page * 3 / 4);
+  EXPECT_GT(demand.device_seconds, 0);
+  EXPECT_LE(demand.device_seconds, demand.search_seconds);
+  EXPECT_EQ(digests(demand), digests(pinned));
+}
+
+TEST_F(Searches, sample_their_memory_all_the_time_if_wanted) {
+  const Outcome outcome =
+      run(graph({.scale = 10}), {.by = By::serial, .roots = 64, .sampled = true});
+  EXPECT_GE(outcome.resident.size(), 66u);
+}
+
+TEST_F(Searches, use_huge_pages_where_linux_has_them) {
+  const Outcome outcome = run(graph({.scale = 15}), {.mode = Mode::huge, .roots = 1});
+  if (outcome.huge_bytes == 0) GTEST_SKIP() << "Linux gives no huge pages here";
+  EXPECT_GE(outcome.huge_bytes, std::uint64_t{2} << 20);
+}
+
+TEST_F(Searches, refuse_roots_from_which_nothing_is_reached) {
+  const std::string made = graph({.scale = 8});
+  const GraphFile file = open(made);
+  EXPECT_EQ(failure(made, {.root = 256}),
+            "--root 256 is no vertex of " + made + ", whose last is 255");
+  std::vector<std::uint64_t> offsets(257);
+  ASSERT_TRUE(file.read(file.sections().offsets, offsets.data(), 257 * sizeof(offsets[0])));
+  std::uint64_t lonely = 0;
+  while (lonely < 256 && offsets[lonely] != offsets[lonely + 1]) ++lonely;
+  ASSERT_LT(lonely, 256u);
+  const std::string said = made + ": vertex " + std::to_string(lonely) +
+                           " has no edges, so a search from it reaches nothing; take another "
+                           "--root, as " +
+                           std::to_string(file.header().root[0]);
+  EXPECT_EQ(failure(made, {.root = lonely}), said);
+  const std::uint64_t right = file.header().root[1];
+  EXPECT_EQ(run(made, {.root = right}).searches[0].root, right);
+}
+
+TEST_F(Searches, tell_the_place_of_a_wrong_target_in_every_way) {
+  const std::string made = graph({.scale = 6});
+  const GraphFile file = open(made);
+  const std::uint64_t root = file.header().root[0];
+  std::uint64_t place = 0;  // The first target of the root.
+  ASSERT_TRUE(file.read(file.sections().offsets + root * 8, &place, sizeof(place)));
+  put(made, file.sections().targets + place * 4, std::uint32_t{64});
+  const std::string said = made + ": target " + std::to_string(place) + " joins vertex " +
+                           std::to_string(root) + " with vertex 64, and the last vertex is 63" +
+                           anew;
+  for (const By by : ways) {
+    for (const Mode mode : modes) {
+      EXPECT_EQ(
+          failure(made, {.by = by, .mode = mode, .direction = Direction::top_down, .roots = 1}),
+          said);
+    }
+  }
+  // Bottom-up other vertices may look first, and the root's own list is not needed: a wrong target
+  // of every vertex is met.
+  for (std::uint64_t at = 0; at < file.header().targets; ++at) {
+    put(made, file.sections().targets + at * 4, ~std::uint32_t{0});
+  }
+  const std::string met = failure(made, {.direction = Direction::bottom_up, .roots = 1});
+  EXPECT_NE(met.find(" with vertex 4294967295, and the last vertex is 63"), std::string::npos)
+      << met;
+}
+
+TEST_F(Searches, tell_the_vertex_of_wrong_offsets_in_every_way) {
+  const std::string made = graph({.scale = 6});
+  const GraphFile file = open(made);
+  const std::uint64_t targets = file.header().targets;
+  std::vector<std::uint64_t> offsets(65);
+  ASSERT_TRUE(file.read(file.sections().offsets, offsets.data(), 65 * sizeof(offsets[0])));
+  // The root's own range stays right; every other vertex's end lies beyond the targets.
+  const std::uint64_t root = file.header().root[0];
+  for (std::uint64_t vertex = 0; vertex <= 64; ++vertex) {
+    if (vertex == root || vertex == root + 1) continue;
+    put(made, file.sections().offsets + vertex * 8, targets + 1);
+  }
+  for (const By by : ways) {
+    const std::string said = failure(made, {.by = by, .roots = 1});
+    EXPECT_EQ(said.find(made + ": the targets of vertex "), 0u) << said;
+    EXPECT_NE(said.find(", of " + std::to_string(targets) + anew), std::string::npos) << said;
+  }
+  put(made, file.sections().offsets + root * 8, targets + 1);
+  EXPECT_EQ(failure(made, {.roots = 1}), made + ": the targets of vertex " + std::to_string(root) +
+                                             " are " + std::to_string(targets + 1) + " to " +
+                                             std::to_string(offsets[root + 1]) + ", of " +
+                                             std::to_string(targets) + anew);
+}
+
+TEST_F(Searches, end_when_the_file_was_cut_before_its_pages_came) {
+  // The end of the targets is gone, the root's offsets are there.
+  const auto cut_graph = [&] {
+    const std::string made = graph({.scale = 10});
+    GraphFile file = open(made);
+    cut(made, file.sections().targets + page);
+    return file;
+  };
+  const GraphFile by_demand = cut_graph();
+  const std::string said = failure(by_demand, {.mode = Mode::demand, .roots = 1});
+  EXPECT_EQ(said.find(by_demand.path() + ": "), 0u) << said;
+  EXPECT_NE(said.find("in demand region 'graph' ["), std::string::npos) << said;
+  EXPECT_NE(said.find("): the file ends before this page"), std::string::npos) << said;
+  EXPECT_NE(said.find(anew), std::string::npos) << said;
+
+  for (const By by : ways) {
+    const GraphFile pinned = cut_graph();
+    EXPECT_NE(failure(pinned, {.by = by, .mode = Mode::pinned, .roots = 1})
+                  .find(" bytes too early: it was cut while it was open" + std::string(anew)),
+              std::string::npos);
+  }
+}
+
+TEST_F(Searches, of_threads_end_with_one_line_when_the_mapped_file_is_cut) {
+  const std::string made = graph({.scale = 10});
+  const GraphFile file = open(made);
+  cut(made, file.sections().targets + page);
+  for (const By by : {By::threads, By::serial}) {
+    const Ended ended = in_child(
+        [&] { return search(file, {.by = by, .roots = 1, .threads = 1}, small_device()) ? 0 : 2; });
+    EXPECT_TRUE(WIFEXITED(ended.status) && WEXITSTATUS(ended.status) == 1) << ended.status;
+    EXPECT_EQ(ended.said, "k2k-graph500: " + made +
+                              ": was cut while it was mapped: a page of it is gone" + anew + "\n");
+  }
+}
+
+TEST_F(Searches, refuse_the_result_of_a_file_that_was_changed_meanwhile) {
+  for (const By by : ways) {
+    const std::string made = graph({.scale = 6});
+    const GraphFile file = open(made);
+    const timespec times[2] = {{0, UTIME_OMIT}, {1'000'000'000, 0}};
+    ASSERT_EQ(::utimensat(AT_FDCWD, made.c_str(), times, 0), 0);
+    EXPECT_NE(failure(file, {.by = by, .roots = 1}).find(": was changed while it was searched"),
+              std::string::npos);
+  }
+}
+
+TEST_F(Searches, leave_the_handler_of_cut_files_as_it_was) {
+  struct sigaction before{};
+  ::sigaction(SIGBUS, nullptr, &before);
+  run(graph({.scale = 4}), {.by = By::serial, .roots = 1});
+  struct sigaction after{};
+  ::sigaction(SIGBUS, nullptr, &after);
+  EXPECT_EQ(before.sa_handler, after.sa_handler);
+}
+
+TEST_F(Searches, by_more_threads_than_may_be_started_are_an_error) {
+#if defined(K2K_TSAN) || defined(K2K_ASAN)
+  GTEST_SKIP() << "sanitizers need more address space than the limit leaves";
+#endif
+  const std::string made = graph({.scale = 4});
+  const Ended ended = in_child([&] {
+    // The stacks of 256 threads do not fit.
+    const rlimit limit{rlim_t{1} << 30, rlim_t{1} << 30};
+    ::setrlimit(RLIMIT_AS, &limit);
+    const std::string said = failure(made, {.by = By::threads, .roots = 1, .threads = 256});
+    std::fputs(said.c_str(), stderr);
+    return 0;
+  });
+  EXPECT_EQ(ended.said.find("only "), 0u) << ended.said;
+  EXPECT_NE(ended.said.find(" of 256 threads could be started (Resource temporarily unavailable); "
+                            "take fewer --threads, or raise the limit of processes (ulimit -u)"),
+            std::string::npos)
+      << ended.said;
+}
+
+TEST(Pages, that_have_no_room_are_an_error_with_a_remedy) {
+  const std::size_t beyond = std::size_t{1} << 47;
+  for (const bool huge : {false, true}) {
+    const auto pages = Pages::zeros(beyond, huge);
+    ASSERT_FALSE(pages);
+    EXPECT_EQ(pages.error().code, ENOMEM);
+    EXPECT_EQ(pages.error().message,
+              "no memory for 134217728 MiB of the graph (Cannot allocate memory); take --mode "
+              "demand, or generate a graph of a smaller --scale");
+  }
+}
+
+}  // namespace
+}  // namespace k2k::graph500
