@@ -61,6 +61,7 @@ Result<nlohmann::ordered_json> wordcount_ways(const RuntimeConfig& config, Effor
 Result<nlohmann::ordered_json> signal_search_ways(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> memcached_servers(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> faults(const RuntimeConfig& config, Effort effort);
+Result<nlohmann::ordered_json> graph500_modes(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> atomics(const RuntimeConfig& config, Effort effort);
 // Experiments of SPIN (USENIX ATC'17), section 6.
 Result<nlohmann::ordered_json> file_reads(const RuntimeConfig& config, Effort effort,

@@ -83,6 +83,10 @@ const std::vector<Benchmark>& benchmarks() {
        "thesis: 5 to 140 us from 1 to 64 faults, 260 faults/ms, scheduling the largest part; CPU "
        "1.7 us",
        true},
+      {"graph500", "What do a kernel's faults save and cost in a whole graph? (figures 4.8, 4.9)",
+       graph500_modes,
+       "the same levels; thesis: no memory saved, little or no time lost, 2 MiB change nothing",
+       true},
   };
   return all;
 }

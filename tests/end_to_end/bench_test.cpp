@@ -172,6 +172,21 @@ TEST_F(Bench, mapped_has_the_same_bits_in_each_mode) {
   }
 }
 
+TEST_F(Bench, graph500_has_the_same_levels_in_every_mode) {
+  const json result = brief("graph500");
+  EXPECT_TRUE(result["levels_identical"].get<bool>());
+  const json& rows = result["modes"];
+  ASSERT_EQ(rows.size(), 10u);
+  for (const json& row : rows) {
+    EXPECT_GT(row["mteps"].get<double>(), 0) << row;
+    const bool faults = row["by"] == "kernel" && row["mode"] == "demand";
+    EXPECT_EQ(row["region_pages"].get<int>() > 0, faults) << row;
+    EXPECT_EQ(row["in_kernels"].get<double>() > 0, row["by"] == "kernel") << row;
+  }
+  EXPECT_EQ(result["ratios"].size(), 5u);
+  EXPECT_EQ(result["goals"].size(), 1u);
+}
+
 TEST_F(Bench, memcached_has_a_row_for_each_server) {
   const json result = brief("memcached");
   ASSERT_GE(result["servers"].size(), 3u);
