@@ -67,16 +67,22 @@ class Kernels {
     memory_.on_remove([&races](exec::Range gone) { races.forget(gone.begin, gone.end); });
   }
 
-  // Every parameter has 64 bits.
-  Outcome run(const std::string& entry, Shape shape, const std::vector<std::uint64_t>& parameters,
-              exec::Device& device = test_device()) {
-    const auto grid = std::make_shared<exec::Grid>();
+  // A launch that did not start.
+  std::shared_ptr<exec::Grid> grid(const std::string& entry, Shape shape) const {
+    auto grid = std::make_shared<exec::Grid>();
     grid->entry = program_->entry(entry);
     grid->blocks = {shape.blocks, 1, 1};
     grid->threads = {shape.threads, 1, 1};
     grid->dynamic_shared_bytes = shape.dynamic_shared;
     grid->shared_bytes = program_->shared_bytes(shape.dynamic_shared);
     grid->memory = &memory_;
+    return grid;
+  }
+
+  // Every parameter has 64 bits.
+  Outcome run(const std::string& entry, Shape shape, const std::vector<std::uint64_t>& parameters,
+              exec::Device& device = test_device()) {
+    const std::shared_ptr<exec::Grid> grid = this->grid(entry, shape);
     grid->deadline_ns = exec::now_ns() + shape.limit_ms * 1'000'000;
     grid->parameters.resize(parameters.size() * 8);
     if (!parameters.empty()) {

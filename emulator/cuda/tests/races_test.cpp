@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <barrier>
 #include <mutex>
 #include <thread>
 
@@ -286,6 +287,47 @@ TEST(EmulatedRaces, between_launches_at_the_same_time) {
   other.join();
   ASSERT_EQ(reports.size(), 1u);
   EXPECT_NE(reports[0].find(" of kernel k, then a plain write"), std::string::npos) << reports[0];
+}
+
+// Two launches that begin at the same moment: the first accesses of one are not wiped by the other.
+// An earlier launch left many pages, so that a launch that begins has to wipe for a while.
+TEST(EmulatedRaces, between_launches_that_begin_at_the_same_moment) {
+  constexpr std::uint64_t page = exec::check::shadow_page_bytes;
+  constexpr std::uint64_t shards = 64;  // The last page of a row of 64 is wiped last.
+  constexpr std::uint64_t left_pages = 8 * shards;
+  constexpr int rounds = 100;
+  std::vector<std::byte> memory(left_pages * page);
+  Kernels kernels(kernel_of("st.global.u32 [%p], 1;"));
+  kernels.share(memory.data(), memory.size());
+  const std::uint64_t address = (address_of(memory) / page / shards + 2) * shards * page - page;
+
+  std::unique_ptr<Races> races;
+  const auto launch = [&](std::uint64_t first, std::uint64_t pages) {
+    const std::shared_ptr<exec::Grid> grid = kernels.grid("k", {1, 1});
+    exec::Block block(grid, 0, 0, 0, {});
+    grid->watch = races->begin(*grid);
+    const auto watch = grid->watch->watch(block);
+    for (std::uint64_t at = 0; at < pages; ++at) {
+      watch->touches(block.lanes[0], grid->entry->ops[0], first + at * page, 4, true);
+    }
+    return grid;
+  };
+  std::barrier both(2);
+  const auto launch_at_once = [&] {
+    both.arrive_and_wait();
+    const auto running = launch(address, 1);
+    both.arrive_and_wait();
+  };
+  std::thread other([&] {
+    for (int round = 0; round < rounds; ++round) launch_at_once();
+  });
+  for (int round = 0; round < rounds; ++round) {
+    races = std::make_unique<Races>([](const std::string&) {});
+    launch(address_of(memory), left_pages)->watch->end();
+    launch_at_once();
+    EXPECT_EQ(races->count(), 1u) << "round " << round;
+  }
+  other.join();
 }
 
 // A lane asks, the host answers, and another lane reads the answer: what the first lane wrote

@@ -89,6 +89,7 @@ class Races {
               const Missed& missed);
 
   const Say say_;
+  std::mutex begin_mutex_;  // One launch begins at a time; taken before all other mutexes.
   std::array<Shard, shards> shards_;
   std::mutex host_mutex_;
   Clock host_;

@@ -44,6 +44,8 @@ std::string remedy(const Footprint& first, const Footprint& second, bool same_bl
 }  // namespace
 
 std::shared_ptr<GridWatch> Races::begin(const Grid& grid) {
+  // Held to the end: a launch that begins meanwhile would have its lanes' first accesses wiped.
+  const std::lock_guard begin_lock(begin_mutex_);
   const Clock start = host_clock();
   bool is_alone = false;
   {
@@ -57,7 +59,7 @@ std::shared_ptr<GridWatch> Races::begin(const Grid& grid) {
     }
   }
   const std::lock_guard lock(mutex_);
-  if (running_.empty()) launches_.clear();
+  if (is_alone) launches_.clear();
   const std::uint32_t number = ++begun_;
   launches_[number] = {grid.entry->name, grid.blocks, grid.threads, 0};
   running_.insert(number);
