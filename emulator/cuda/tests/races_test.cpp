@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <barrier>
 #include <mutex>
 #include <thread>
@@ -381,6 +382,50 @@ TEST(EmulatedRaces, are_none_in_memory_that_is_new) {
   EXPECT_TRUE(shadow.page(0x10000).cell(0x10008).empty());
   EXPECT_EQ(shadow.page(0x10000).word(0x10008), nullptr);
   EXPECT_TRUE(shadow.page(0x11000).cell(0x11000).empty());
+}
+
+// A copy that overwrites a word in its middle is no release, even if the value stays the same.
+TEST(EmulatedRaces, behind_a_copy_over_a_word_that_was_released) {
+  const auto copied = [](const std::string& copy) {
+    return "@!%p0 bra READER;\nst.shared.u32 [cells], 42;\n"
+           "st.release.cta.shared.u32 [cells+68], 1;\nst.global.u32 [%p+4], 1;\n" +
+           copy +
+           "st.relaxed.cta.shared.u32 [cells+128], 1; bra END;\n"
+           "READER: ld.relaxed.cta.shared.u32 %r1, [cells+128];\n"
+           "setp.eq.u32 %p2, %r1, 0; @%p2 bra READER;\n"
+           "ld.acquire.cta.shared.u32 %r2, [cells+68];\nld.shared.u32 %r3, [cells];\nEND:";
+  };
+  constexpr Shape two_lanes{1, 2};
+  expect_silence(copied(""), two_lanes);
+  const Found found = races_in(
+      copied("cp.async.ca.shared.global [cells+64], [%p], 16; cp.async.wait_all;\n"), two_lanes);
+  const auto names = [&](const std::string& words) {
+    return std::any_of(found.reports.begin(), found.reports.end(), [&](const std::string& report) {
+      return report.find(words) != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(names("`st.shared.u32 [cells], 42`")) << "the data that nothing released";
+  EXPECT_TRUE(names("`cp.async.ca.shared.global")) << "the copy and the atomic read";
+}
+
+TEST(EmulatedRaces, forgets_each_word_that_an_access_reaches) {
+  exec::check::Shadow::Page page;
+  const auto add = [&](std::uint64_t at, std::uint8_t bytes) { page.words[at].bytes = bytes; };
+  const auto left = [&](std::uint64_t at) { return page.word(at) != nullptr; };
+  add(0x1000, 16);
+  add(0x1010, 4);
+  add(0x1014, 4);
+  add(0x101c, 4);
+  add(0x1020, 8);
+  page.forget_words(0x100f, 0x101d);
+  EXPECT_FALSE(left(0x1000));
+  EXPECT_FALSE(left(0x1010));
+  EXPECT_FALSE(left(0x1014));
+  EXPECT_FALSE(left(0x101c));
+  EXPECT_TRUE(left(0x1020));
+  add(0x8, 8);
+  page.forget_words(0x0, 0x8);
+  EXPECT_TRUE(left(0x8));
 }
 
 TEST(EmulatedRacesClock, joins_and_keeps_what_it_was) {

@@ -169,9 +169,7 @@ void BlockRaces::touches(Lane& lane, const Op& op, std::uint64_t address, std::u
          {grid_.number, lanes_[lane.rank].now, number_of(lane), place_of(lane, op), 0,
           static_cast<std::uint8_t>(bytes), writes, false, Scope::system});
     if (!writes) return;
-    for (std::uint64_t at = address; at < address + bytes; at += cell_bytes - at % cell_bytes) {
-      page.words.erase(at);
-    }
+    page.forget_words(address, address + bytes);
   });
 }
 

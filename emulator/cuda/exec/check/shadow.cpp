@@ -4,6 +4,15 @@
 
 namespace k2k::emulator::exec::check {
 
+void Shadow::Page::forget_words(std::uint64_t begin, std::uint64_t end) {
+  if (words.empty()) return;
+  for (std::uint64_t at = begin - std::min(begin, word_bytes_max - 1); at < end; ++at) {
+    const auto found = words.find(at);
+    if (found == words.end()) continue;
+    if (at >= begin || at + found->second.bytes > begin) words.erase(found);
+  }
+}
+
 void Shadow::forget(std::uint64_t begin, std::uint64_t end) {
   std::erase_if(pages_, [&](auto& entry) {
     const std::uint64_t first = entry.first * shadow_page_bytes;

@@ -33,6 +33,7 @@ struct Footprint {
 
 inline constexpr std::uint64_t cell_bytes = 8;
 inline constexpr std::uint64_t shadow_page_bytes = 4096;
+inline constexpr std::uint64_t word_bytes_max = 16;
 // Of one cell. Beyond, the oldest of the same block is forgotten, or the oldest of all: a race with
 // it is missed.
 inline constexpr std::size_t footprints_max = 16;
@@ -82,6 +83,8 @@ class Shadow {
       const auto found = words.find(address);
       return found == words.end() ? nullptr : &found->second;
     }
+    // Every word of which [begin, end) has a byte: no lane wrote its value by an atomic access.
+    void forget_words(std::uint64_t begin, std::uint64_t end);
   };
   Page& page(std::uint64_t address) {
     std::unique_ptr<Page>& page = pages_[address / shadow_page_bytes];
