@@ -307,7 +307,6 @@ Check control_socket(const RuntimeConfig& config) {
   return {"control", Grade::warn, folder.error().message, why, "mend what it names"};
 }
 
-#if !defined(K2K_HAS_CUDA)
 std::string graphics_nodes() {
   std::string found;
   for (const char* node : {"/dev/nvidia0", "/dev/kfd"}) {
@@ -315,10 +314,13 @@ std::string graphics_nodes() {
   }
   return found.empty() ? "none" : found;
 }
-#endif
 
-#if defined(K2K_HAS_CUDA)
 Check graphics_processor() {
+  if (on_gpu::round_trip == nullptr) {
+    return {"GPU", Grade::ok, graphics_nodes() + "; this build has only the cpu backend",
+            "kernels run on the cpu backend, which needs no GPU",
+            graphics_nodes() == "none" ? "" : "./dev build --preset cuda"};
+  }
   RuntimeConfig config;
   config.operator_settings = false;
   config.backend = "cuda";
@@ -327,13 +329,6 @@ Check graphics_processor() {
   if (runtime) return {"GPU", Grade::ok, runtime.value().device().name, why, ""};
   return {"GPU", Grade::warn, runtime.error().message, why, "mend what it names"};
 }
-#else
-Check graphics_processor() {
-  return {"GPU", Grade::ok, graphics_nodes() + "; this build has only the cpu backend",
-          "kernels run on the cpu backend, which needs no GPU",
-          graphics_nodes() == "none" ? "" : "./dev build --preset cuda"};
-}
-#endif
 
 Check tracepoints() {
   const std::string why =
@@ -347,9 +342,7 @@ Check tracepoints() {
 }
 
 Check round_trip(const RuntimeConfig& config) {
-#if defined(K2K_HAS_CUDA)
-  if (config.backend == "cuda") return on_gpu::round_trip(config);
-#endif
+  if (config.backend == "cuda" && on_gpu::round_trip != nullptr) return on_gpu::round_trip(config);
   return on_cpu::round_trip(config);
 }
 

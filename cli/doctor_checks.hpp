@@ -32,10 +32,8 @@ std::vector<Check> examine(const RuntimeConfig& config);
 namespace on_cpu {
 Check round_trip(const RuntimeConfig& config);
 }
-#if defined(K2K_HAS_CUDA)
-namespace on_gpu {
-Check round_trip(const RuntimeConfig& config);
+namespace on_gpu {  // Weak: nullptr in a program without code for GPUs.
+[[gnu::weak]] Check round_trip(const RuntimeConfig& config);
 }
-#endif
 
 }  // namespace k2k::cli

@@ -28,19 +28,18 @@ struct KernelShape {
 namespace on_cpu {
 Result<LaunchReport> launch_search(Runtime& runtime, const KernelShape& shape, const Job& job);
 }
-#if defined(K2K_HAS_CUDA)
-namespace on_gpu {
-Result<LaunchReport> launch_search(Runtime& runtime, const KernelShape& shape, const Job& job);
+namespace on_gpu {  // Weak: nullptr in a program without code for GPUs.
+[[gnu::weak]] Result<LaunchReport> launch_search(Runtime& runtime, const KernelShape& shape,
+                                                 const Job& job);
 }
-#endif
 
 // Returns when every PATH was searched or the search was stopped. `job.buffers` has shape.workers()
 // entries. Errors: as Runtime::launch().
 inline Result<LaunchReport> launch_search(Runtime& runtime, const KernelShape& shape,
                                           const Job& job) {
-#if defined(K2K_HAS_CUDA)
-  if (runtime.device().platform != "cpu") return on_gpu::launch_search(runtime, shape, job);
-#endif
+  if (on_gpu::launch_search != nullptr && runtime.device().platform != "cpu") {
+    return on_gpu::launch_search(runtime, shape, job);
+  }
   return on_cpu::launch_search(runtime, shape, job);
 }
 

@@ -16,19 +16,17 @@ namespace on_cpu {
 Result<LaunchReport> launch_serve(Runtime& runtime, const LaunchShape& shape, Pieces pieces,
                                   const Job& job);
 }
-#if defined(K2K_HAS_CUDA)
-namespace on_gpu {
-Result<LaunchReport> launch_serve(Runtime& runtime, const LaunchShape& shape, Pieces pieces,
-                                  const Job& job);
+namespace on_gpu {  // Weak: nullptr in a program without code for GPUs.
+[[gnu::weak]] Result<LaunchReport> launch_serve(Runtime& runtime, const LaunchShape& shape,
+                                                Pieces pieces, const Job& job);
 }
-#endif
 
 // Errors: as Runtime::launch().
 inline Result<LaunchReport> launch_serve(Runtime& runtime, const LaunchShape& shape, Pieces pieces,
                                          const Job& job) {
-#if defined(K2K_HAS_CUDA)
-  if (runtime.device().platform != "cpu") return on_gpu::launch_serve(runtime, shape, pieces, job);
-#endif
+  if (on_gpu::launch_serve != nullptr && runtime.device().platform != "cpu") {
+    return on_gpu::launch_serve(runtime, shape, pieces, job);
+  }
   return on_cpu::launch_serve(runtime, shape, pieces, job);
 }
 

@@ -9,18 +9,17 @@ namespace k2k::miniamr {
 namespace on_cpu {
 Result<LaunchReport> launch_steps(Runtime& runtime, const LaunchShape& shape, const Job& job);
 }
-#if defined(K2K_HAS_CUDA)
-namespace on_gpu {
-Result<LaunchReport> launch_steps(Runtime& runtime, const LaunchShape& shape, const Job& job);
+namespace on_gpu {  // Weak: nullptr in a program without code for GPUs.
+[[gnu::weak]] Result<LaunchReport> launch_steps(Runtime& runtime, const LaunchShape& shape,
+                                                const Job& job);
 }
-#endif
 
 // Expects one work-group. Errors: as Runtime::launch().
 inline Result<LaunchReport> launch_steps(Runtime& runtime, const LaunchShape& shape,
                                          const Job& job) {
-#if defined(K2K_HAS_CUDA)
-  if (runtime.device().platform != "cpu") return on_gpu::launch_steps(runtime, shape, job);
-#endif
+  if (on_gpu::launch_steps != nullptr && runtime.device().platform != "cpu") {
+    return on_gpu::launch_steps(runtime, shape, job);
+  }
   return on_cpu::launch_steps(runtime, shape, job);
 }
 

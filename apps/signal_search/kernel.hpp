@@ -16,19 +16,17 @@ namespace on_cpu {
 Result<LaunchReport> launch_search(Runtime& runtime, const LaunchShape& shape, Sender sender,
                                    const Job& job);
 }
-#if defined(K2K_HAS_CUDA)
-namespace on_gpu {
-Result<LaunchReport> launch_search(Runtime& runtime, const LaunchShape& shape, Sender sender,
-                                   const Job& job);
+namespace on_gpu {  // Weak: nullptr in a program without code for GPUs.
+[[gnu::weak]] Result<LaunchReport> launch_search(Runtime& runtime, const LaunchShape& shape,
+                                                 Sender sender, const Job& job);
 }
-#endif
 
 // Errors: as Runtime::launch(); ENOTSUP (direct on another device than the host's cores).
 inline Result<LaunchReport> launch_search(Runtime& runtime, const LaunchShape& shape, Sender sender,
                                           const Job& job) {
-#if defined(K2K_HAS_CUDA)
-  if (runtime.device().platform != "cpu") return on_gpu::launch_search(runtime, shape, sender, job);
-#endif
+  if (on_gpu::launch_search != nullptr && runtime.device().platform != "cpu") {
+    return on_gpu::launch_search(runtime, shape, sender, job);
+  }
   return on_cpu::launch_search(runtime, shape, sender, job);
 }
 

@@ -18,19 +18,17 @@ namespace on_cpu {
 Result<LaunchReport> launch_count(Runtime& runtime, const LaunchShape& shape, Calls calls,
                                   const Job& job);
 }
-#if defined(K2K_HAS_CUDA)
-namespace on_gpu {
-Result<LaunchReport> launch_count(Runtime& runtime, const LaunchShape& shape, Calls calls,
-                                  const Job& job);
+namespace on_gpu {  // Weak: nullptr in a program without code for GPUs.
+[[gnu::weak]] Result<LaunchReport> launch_count(Runtime& runtime, const LaunchShape& shape,
+                                                Calls calls, const Job& job);
 }
-#endif
 
 // Errors: as Runtime::launch(); ENOTSUP (direct calls on another device than the host's cores).
 inline Result<LaunchReport> launch_count(Runtime& runtime, const LaunchShape& shape, Calls calls,
                                          const Job& job) {
-#if defined(K2K_HAS_CUDA)
-  if (runtime.device().platform != "cpu") return on_gpu::launch_count(runtime, shape, calls, job);
-#endif
+  if (on_gpu::launch_count != nullptr && runtime.device().platform != "cpu") {
+    return on_gpu::launch_count(runtime, shape, calls, job);
+  }
   return on_cpu::launch_count(runtime, shape, calls, job);
 }
 

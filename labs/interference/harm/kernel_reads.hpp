@@ -32,8 +32,8 @@ struct ReadsJob {
 namespace on_cpu {
 Result<LaunchReport> launch_reads(Runtime& runtime, const ReadsJob& job);
 }
-namespace on_gpu {  // In k2k-lab, where there is a GPU backend.
-Result<LaunchReport> launch_reads(Runtime& runtime, const ReadsJob& job);
+namespace on_gpu {  // Weak: nullptr in a program without code for GPUs.
+[[gnu::weak]] Result<LaunchReport> launch_reads(Runtime& runtime, const ReadsJob& job);
 }
 using LaunchReads = Result<LaunchReport> (*)(Runtime& runtime, const ReadsJob& job);
 

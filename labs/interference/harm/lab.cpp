@@ -163,9 +163,9 @@ std::string table(const ordered_json& result, bool color) {
 Result<StudyOptions> study_options(const Options& options, const RuntimeConfig& config) {
   StudyOptions study{.config = config, .seed = options.seed};
   study.threads = static_cast<unsigned>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
-#if defined(K2K_HAS_CUDA)
-  if (config.backend == "cuda") study.kernel = on_gpu::launch_reads;
-#endif
+  if (config.backend == "cuda" && on_gpu::launch_reads != nullptr) {
+    study.kernel = on_gpu::launch_reads;
+  }
   study.run_s = options.wanted.quick ? run_s_quick : run_s_usual;
   study.longest_s = options.wanted.quick ? quick_s : 0;
   if (!options.run.empty() && (!read_number(options.run, study.run_s) || study.run_s < run_s_min ||
