@@ -8,7 +8,7 @@
 if(NOT EXISTS "${CMAKE_CUDA_COMPILER}" AND NOT DEFINED ENV{CUDACXX})
   message(FATAL_ERROR
     "K2K_CUDA=ON, but there is no CUDA compiler (CMAKE_CUDA_COMPILER=${CMAKE_CUDA_COMPILER}). "
-    "`./dev build --preset cuda` installs one (600 MB).")
+    "`./dev build --preset cuda` installs one (105 MB).")
 endif()
 
 if(NOT CMAKE_CUDA_ARCHITECTURES)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from devtool.console import Refused, Status
-from devtool.cuda_toolkit import need_cuda_toolkit
+from devtool.cuda_toolkit import need_cuda_compiler
 from devtool.environment import BPF_PACKAGES, BUILD_PACKAGES, Package, need_packages
 from devtool.process import cores, run, run_logged
 from devtool.tree import BUILD, ROOT
@@ -38,7 +38,7 @@ def configure(preset: str, packages: tuple[Package, ...] = BUILD_PACKAGES) -> No
         raise Refused(f"there is no preset {preset}; choose from: {', '.join(presets())}", 2)
     need_packages(packages)
     if preset in TOOLKIT_PRESETS:
-        need_cuda_toolkit()
+        need_cuda_compiler()
     wanted = hashlib.sha256((ROOT / "CMakePresets.json").read_bytes()).hexdigest()
     wanted += f" {shutil.which(BPF_PACKAGES[0].command) or 'without BPF'}"
     stamp = folder(preset) / "presets.sha256"

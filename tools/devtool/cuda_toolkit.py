@@ -1,4 +1,9 @@
-"""The CUDA toolkit: wheels in a virtual environment of their own, installed only on request."""
+"""CUDA: wheels in a virtual environment of their own, installed only on request, in three parts.
+
+requirements-nvcc.txt          compiler and headers: every build with device code
+requirements-cuda.txt          disassemblers, NVRTC, cuFile: ./dev check --only cuda
+requirements-cuda-python.txt   kernels in Python: the step emulated-cuda
+"""
 
 from pathlib import Path
 
@@ -7,31 +12,38 @@ from devtool.environment import EXIT_MISSING, make_venv, need_requirements
 from devtool.tree import ROOT
 
 VENV = ROOT / ".venv-cuda"
-PYTHON_VENV = ROOT / ".venv-cuda-python"
 TOOLKIT = VENV / "toolkit"  # The path in CMakePresets.json: a link, because wheels lie deeper.
 
 
-def need_cuda_toolkit() -> Path:
-    """Installs the toolkit of requirements-cuda.txt if it is missing. Returns its root."""
+def need_cuda_compiler() -> Path:
+    """Installs nvcc if it is missing. Returns the root of the toolkit."""
     need_requirements(
-        "requirements-cuda.txt",
+        "requirements-nvcc.txt",
         VENV,
-        title="CUDA toolkit into {folder} (600 MB)",
+        title="CUDA compiler into {folder} (105 MB)",
         begin=lambda: make_venv(VENV),
         end=_link,
     )
     return TOOLKIT
 
 
+def need_cuda_toolkit() -> Path:
+    """The same with what the step `cuda` looks into programs with."""
+    need_cuda_compiler()
+    _need_more("requirements-cuda.txt", "CUDA tools into {folder} (100 MB)")
+    return TOOLKIT
+
+
 def need_cuda_python() -> Path:
-    """Installs what kernels in Python need (requirements-cuda-python.txt). Returns its Python."""
-    need_requirements(
-        "requirements-cuda-python.txt",
-        PYTHON_VENV,
-        title="CUDA for Python into {folder} (300 MB)",
-        begin=lambda: make_venv(PYTHON_VENV),
-    )
-    return PYTHON_VENV / "bin/python"
+    """The same with what kernels in Python need. Returns the Python that has it."""
+    need_cuda_compiler()
+    _need_more("requirements-cuda-python.txt", "CUDA for Python into {folder} (200 MB)")
+    return VENV / "bin/python"
+
+
+def _need_more(name: str, title: str) -> None:
+    stamp = name.replace(".txt", ".sha256")
+    need_requirements(name, VENV, stamp=stamp, title=title, end=_link)
 
 
 def _link() -> None:
