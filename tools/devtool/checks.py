@@ -16,7 +16,7 @@ from devtool.console import Refused, Status, duration, say
 from devtool.cuda_check import check_cuda
 from devtool.docs import build_site
 from devtool.doors import Tree, wrong_doors
-from devtool.emulated_check import check_emulated_cuda
+from devtool.emulated_check import check_emulated_cuda, why_missing
 from devtool.environment import CHECK_PACKAGES, need_packages, need_python_tools
 from devtool.guest_checks import check_kernel_6_1, check_peer_to_peer
 from devtool.hip_check import check_hip
@@ -36,6 +36,7 @@ PROBLEM_LINES_MAX = 80
 class Outcome:
     problems: list[str] = field(default_factory=list)
     note: str = ""
+    skipped: bool = False  # It cannot run here; the note says why.
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Step:
     says: str
     run: Callable[[], Outcome]
     always: bool = True  # False: runs only by name.
+    named: Callable[[], Outcome] | None = None  # In place of `run`, by name.
 
 
 def check(only: Sequence[str]) -> bool:
@@ -58,7 +60,7 @@ def check(only: Sequence[str]) -> bool:
         if step.name not in only if only else not step.always:
             continue
         begin = time.monotonic()
-        outcome = _run(step)
+        outcome = _run((step.named or step.run) if only else step.run)
         for problem in outcome.problems:
             say(_shortened(problem))
         rows.append((step, outcome, time.monotonic() - begin))
@@ -66,9 +68,9 @@ def check(only: Sequence[str]) -> bool:
     return not any(outcome.problems for _, outcome, _ in rows)
 
 
-def _run(step: Step) -> Outcome:
+def _run(work: Callable[[], Outcome]) -> Outcome:
     try:
-        return step.run()
+        return work()
     except Refused as refusal:
         return Outcome([str(refusal)])
     except subprocess.CalledProcessError as error:
@@ -77,18 +79,21 @@ def _run(step: Step) -> Outcome:
 
 def _print_table(rows: list[tuple[Step, Outcome, float]]) -> None:
     width = max(len(step.name) for step in STEPS)
-    print(f"\n{'step':<{width}}  result  time")
+    print(f"\n{'step':<{width}}  {'result':<7}  time")
     for step, outcome, seconds in rows:
-        result = "FAILED" if outcome.problems else "ok"
+        result = "FAILED" if outcome.problems else "skipped" if outcome.skipped else "ok"
         note = f"  {outcome.note}" if outcome.note else ""
-        print(f"{step.name:<{width}}  {result:<6}  {duration(seconds):>12}{note}")
+        print(f"{step.name:<{width}}  {result:<7}  {duration(seconds):>12}{note}")
     total = duration(sum(seconds for _, _, seconds in rows))
     failed = [step.name for step, outcome, _ in rows if outcome.problems]
+    skipped = sum(outcome.skipped for _, outcome, _ in rows)
     if failed:
         again = " ".join(f"--only {name}" for name in failed)
         print(f"\n{len(failed)} of {len(rows)} steps failed in {total}. Again: ./dev check {again}")
     else:
-        print(f"\nall {len(rows)} steps passed in {total}", flush=True)
+        but = f"all {len(rows)} steps" if not skipped else f"{len(rows) - skipped} steps"
+        more = f", {skipped} skipped" if skipped else ""
+        print(f"\n{but} passed{more} in {total}", flush=True)
 
 
 def _shortened(problem: str) -> str:
@@ -199,7 +204,16 @@ def cuda() -> Outcome:
 
 
 def emulated_cuda() -> Outcome:
-    problems, note = check_emulated_cuda()
+    """The part for a run of all steps, which a machine without the packages skips."""
+    if missing := why_missing():
+        say(missing)
+        return Outcome(note="no CUDA compiler: see above", skipped=True)
+    problems, note = check_emulated_cuda(whole=False)
+    return Outcome(problems, f"{note}; more runs by name")
+
+
+def whole_emulated_cuda() -> Outcome:
+    problems, note = check_emulated_cuda(whole=True)
     return Outcome(problems, note)
 
 
@@ -285,6 +299,12 @@ STEPS = (
     ),
     Step("speed", "every figure of bench/budgets.toml holds its floor", speed),
     Step("kernel-6.1", "Debian 12's own kernel in QEMU: what falls back there works", kernel_6_1),
+    Step(
+        "emulated-cuda",
+        "our kernels' PTX runs on a CUDA driver on the CPU; more of it by name",
+        emulated_cuda,
+        named=whole_emulated_cuda,
+    ),
     Step("ordeal", "30 s of forks, kills and used-up memory; prints its seed", ordeal),
     Step("tidy", "clang-tidy, a short list of bugs", lambda: Outcome(tidy())),
     # The sanitizers' builds are debug builds too: assertions, and guard pages in TSan's.
@@ -295,15 +315,8 @@ STEPS = (
         tests("asan-ubsan"),
     ),
     Step("tsan", "build and tests with ThreadSanitizer", tests("tsan")),
-    # By name: the first time 600 MB are downloaded.
+    # By name: it builds everything for machine code once more.
     Step("cuda", "build for CUDA, no system-scope RMW, registers, NVRTC (by name)", cuda, False),
-    # By name, as it needs the same toolkit.
-    Step(
-        "emulated-cuda",
-        "our kernels' PTX runs on a CUDA driver on the CPU (by name)",
-        emulated_cuda,
-        False,
-    ),
     # By name: its kernel is of another suite than the host's.
     Step("peer-to-peer", "P2PDMA between NVMe controllers in QEMU (by name)", peer_to_peer, False),
     Step("hip", "kernels compile for gfx90a: compiled, never run (by name)", hip, False),

@@ -1,38 +1,48 @@
-"""./dev check --only emulated-cuda: our GPU code runs, on a CUDA driver that is a CPU program.
+"""The step emulated-cuda: our GPU code runs, on a CUDA driver that is a CPU program.
 
 emulator/cuda executes the PTX that nvcc makes of our kernels (docs/design/emulator.md says what
-that proves). Needs the toolkit, not a GPU.
+that proves). Needs nvcc (105 MB), not a GPU. A run of all steps does what is marked with *, and is
+skipped where the compiler cannot be installed; `--only emulated-cuda` does everything, or fails.
 
-1. The portable conformance suite: once in turn, and once for each seed of a random order of lanes;
-   then with a search for races between lanes, and with stores that are seen late.
-2. The examples for a GPU, with that search, and the benchmark's list of capabilities.
-3. `k2k doctor` with the backend cuda, and `k2k grep` beside GNU grep.
-4. Kernels of Numba and cuda.core, and tensors in device memory: python/k2k_tests/cuda_test.py and
+1. The portable conformance suite with hostile kernels: once in turn*, and once for each seed (one*)
+   of a random order of lanes; then with a search for races between lanes, and with stores that are
+   seen late, in turn and with a seed*; a kernel that never ends, under the driver's watchdog*.
+2. The examples for a GPU, with that search*, and the benchmark's list of capabilities*.
+3. `k2k doctor` with the backend cuda*, `k2k grep` beside GNU grep*, the applications*: wordcount
+   and signal-search beside what the CPU answers, memcached under load. miniAMR needs mmap(2) from
+   a kernel, which this device refuses.
+4. Files into device memory*, an unmodified program under libk2k_io.so*, the memory probe, the
+   interference laboratory.
+5. Kernels of Numba and cuda.core, and tensors in device memory: python/k2k_tests/cuda_test.py* and
    parts of python/gpu_check.py. CuPy and PyTorch bring NVIDIA's run-time library, which takes no
    driver but NVIDIA's; NVRTC and nvcc compile their kernels in the step `cuda`.
-5. Psylang's models: the bits of the CPU.
+
+Elsewhere: the emulator's own tests and those of the shim and the file benchmark on it are part of
+`./dev test`, Psylang's of the step `psylang`.
 """
 
+import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from devtool import build
-from devtool.console import Status
-from devtool.cuda_toolkit import need_cuda_python
-from devtool.environment import need_python_tools
-from devtool.process import Command, cores, run
-from devtool.tree import ROOT, VENV
+from devtool.console import Refused, Status
+from devtool.cuda_toolkit import need_cuda_compiler, need_cuda_python
+from devtool.environment import EXIT_MISSING
+from devtool.process import Command, cores, last_json, run
+from devtool.tree import ROOT
 
 PRESET = "emulated-cuda"
+TARGETS = ("gpu_programs", "k2k")
 SEEDS = (1, 2, 3)
 LIMIT_S = 120
-PSYLANG_LIMIT_S = 600
-PSYLANG_TESTS = "psylang/psylang/runtime/cuda"
-TARGETS = ("gpu_programs", "emulator_test", "k2k", "k2k-memcached")
 # A driver that waits for a kernel for ever would make the step wait: each launch has an end.
 LIMITED = {"EMULATED_CUDA_LAUNCH_LIMIT_MS": "60000", "K2K_CONFIG": "/dev/null"}
+WATCHDOG = {"EMULATED_CUDA_LAUNCH_LIMIT_MS": "500"}
+ON_GPU = {"K2K_BACKEND": "cuda"}
 EXAMPLES = (
     "01_read_a_file",
     "02_groups_and_order",
@@ -43,6 +53,8 @@ EXAMPLES = (
 WORDS = ("needle", "thread")
 # Lanes that race, and shared memory that is read before it is written, make the exit status 66.
 CHECKS = {"EMULATED_CUDA_RACES": "1", "EMULATED_CUDA_UNINITIALISED": "1"}
+# Their lanes race by intent.
+NOT_HOSTILE = "--gtest_filter=-HostileKernels.*"
 
 
 @dataclass(frozen=True)
@@ -54,44 +66,68 @@ class Run:
     env: dict[str, str] = field(default_factory=dict)
     says: str = ""
     limit_s: int = LIMIT_S
+    always: bool = True  # False: only if the step is named.
 
 
-def check_emulated_cuda() -> tuple[list[str], str]:
-    """Returns the problems found and a note for the table of steps."""
+@dataclass(frozen=True)
+class Twice:
+    """An application whose kernel has to answer what the CPU answers, in one field of its JSON."""
+
+    program: Path
+    arguments: Sequence[str | Path]
+    by_kernel: str
+    by_cpu: str
+    field: str
+
+
+def why_missing() -> str:
+    """Why the step cannot run here: "" if compiler and Python packages are installed now."""
+    try:
+        need_cuda_compiler()
+        need_cuda_python()
+    except Refused as refusal:
+        if refusal.exit_code != EXIT_MISSING:
+            raise
+        return str(refusal)
+    return ""
+
+
+def check_emulated_cuda(whole: bool) -> tuple[list[str], str]:
+    """Returns the problems found and a note for the table of steps. whole: all parts."""
     build.build(PRESET, TARGETS)
     folder = build.folder(PRESET)
-    problems = []
-    count = 0
-    with Status("on the emulated driver") as status:
-        for one in runs(folder):
-            status.update(one.title)
-            problems += problems_of(one)
-            count += 1
-        status.update("k2k grep")
-        problems += grep_differs(folder)
-        status.update("kernels of Python")
-        python = need_cuda_python()
-        for one in python_runs(folder, python):
-            problems += problems_of(one)
-            count += 1
-        status.update("psylang")
-        need_python_tools()
-        problems += problems_of(psylang_tests(folder))
-    return problems, f"{count} programs on the emulated driver, {len(SEEDS)} seeds; no GPU was used"
+    python = need_cuda_python()
+    planned = [*runs(folder), *python_runs(folder, python)]
+    wanted = [one for one in planned if one.always or whole]
+    with (
+        tempfile.TemporaryDirectory() as place,
+        Status("on the emulated driver") as status,
+        ThreadPoolExecutor(cores()) as pool,
+    ):
+        applications = twice_runs(folder, Path(place))
+        found = [
+            *pool.map(lambda one: problems_of(one, status), wanted),
+            *pool.map(differs, applications),
+            *pool.map(lambda how: grep_differs(folder, how), ("work-item", "work-group")),
+        ]
+    count = len(wanted) + len(applications) + 2
+    problems = [problem for problems in found for problem in problems]
+    return problems, f"{count} runs on the emulated driver; no GPU was used"
 
 
 def runs(folder: Path) -> Iterator[Run]:
-    yield Run("tests of the emulator", [folder / "emulator/cuda/emulator_test"])
-    suite = folder / "tests/conformance/conformance_gpu_test"
-    yield Run("conformance", [suite], says="[  PASSED  ]")
-    for seed in SEEDS:
-        env = {"EMULATED_CUDA_SEED": str(seed)}
-        yield Run(f"conformance, seed {seed}", [suite], env, says="[  PASSED  ]")
-    for order in ("", "1"):
-        env = CHECKS | {"EMULATED_CUDA_SEED": order}
-        yield Run(f"conformance, races, seed '{order}'", [suite], env, says="[  PASSED  ]")
-        env = {"EMULATED_CUDA_HOLD_STORES": order or "7", "EMULATED_CUDA_SEED": order}
-        yield Run(f"conformance, late stores, seed '{order}'", [suite], env, says="[  PASSED  ]")
+    # The longest first, so that the cores end at the same moment.
+    yield Run(
+        "the interference laboratory",
+        [
+            *(folder / "cli/k2k", "lab", "interference", "compute", "--quick", "--pairs", "2"),
+            *("--source", "kernel", "--setting", "default", "--seconds", "8", "--json"),
+        ],
+        ON_GPU,
+        says='"kind":"result"',
+        always=False,
+    )
+    yield from conformance(folder / "tests/conformance/conformance_gpu_test")
     for name in EXAMPLES:
         yield Run(name, [folder / f"examples/{name}_cuda"], CHECKS)
     yield Run(
@@ -105,10 +141,10 @@ def runs(folder: Path) -> Iterator[Run]:
             *(folder / "apps/memcached/k2k-memcached", "--load", "--json", "--keys", "50"),
             *("--set-share", "0.4", "--seconds", "2"),
         ],
-        {"K2K_BACKEND": "cuda"},
+        ON_GPU,
         says='"wrong":0',
     )
-    yield Run("k2k doctor", [folder / "cli/k2k", "doctor"], {"K2K_BACKEND": "cuda"})
+    yield Run("k2k doctor", [folder / "cli/k2k", "doctor"], ON_GPU)
     yield Run(
         "file data",
         [
@@ -122,15 +158,7 @@ def runs(folder: Path) -> Iterator[Run]:
         "memory probe",
         [folder / "labs/memory_probe_cuda", *("--mib", "4", "--footprint-mib", "32")],
         says='"bench":"managed"',
-    )
-    yield Run(
-        "the interference laboratory",
-        [
-            *(folder / "cli/k2k", "lab", "interference", "compute", "--quick", "--pairs", "2"),
-            *("--source", "kernel", "--setting", "default", "--seconds", "8", "--json"),
-        ],
-        {"K2K_BACKEND": "cuda"},
-        says='"kind":"result"',
+        always=False,
     )
     yield Run(
         "an unmodified program",
@@ -138,6 +166,25 @@ def runs(folder: Path) -> Iterator[Run]:
         driver_of(folder) | {"LD_PRELOAD": str(folder / "shim/libk2k_io.so")},
         says="pwrite",
     )
+
+
+def conformance(suite: Path) -> Iterator[Run]:
+    says = "[  PASSED  ]"
+    yield Run("conformance", [suite], says=says)
+    ends: Command = [suite, "--gtest_filter=HostileKernels.that_never_end_*"]
+    yield Run("conformance, watchdog", ends, WATCHDOG, says=says)
+    for seed in SEEDS:
+        env = {"EMULATED_CUDA_SEED": str(seed)}
+        first = seed == SEEDS[0]
+        yield Run(f"conformance, seed {seed}", [suite], env, says=says, always=first)
+    for order in ("1", ""):
+        always = order != ""
+        env = CHECKS | {"EMULATED_CUDA_SEED": order}
+        title = f"conformance, races, seed '{order}'"
+        yield Run(title, [suite, NOT_HOSTILE], env, says=says, always=always)
+        env = {"EMULATED_CUDA_HOLD_STORES": order or "7", "EMULATED_CUDA_SEED": order}
+        title = f"conformance, late stores, seed '{order}'"
+        yield Run(title, [suite], env, says=says, always=always)
 
 
 def driver_of(folder: Path) -> dict[str, str]:
@@ -156,55 +203,89 @@ def python_runs(folder: Path, python: Path) -> Iterator[Run]:
     pytest: list[str | Path] = [python, "-B", "-m", "pytest", "-q", "-rs", *tests]
     yield Run("Python's tests of kernels", pytest, env, says=" passed")
     script = ROOT / "python/gpu_check.py"
-    for name in ("numba", "numba_streams", "numba_many", "cuda_core"):
-        yield Run(f"gpu_check.py {name}", [python, "-B", script, name], env, says='"ok": true')
+    for name in ("cuda_core", "numba", "numba_streams", "numba_many"):
+        command: Command = [python, "-B", script, name]
+        always = name == "cuda_core"
+        yield Run(f"gpu_check.py {name}", command, env, says='"ok": true', always=always)
 
 
 def psylang_gpu(folder: Path) -> dict[str, str]:
-    """The variables by which Psylang's tests have the emulated driver of a build as their GPU."""
+    """The variables by which Psylang's tests have the emulated driver of a build as their GPU.
+    Tests that need a GPU then fail if the driver cannot be used, instead of being skipped."""
     return driver_of(folder) | {"PSYLANG_GPU_TESTS": "1"}
 
 
-def psylang_tests(folder: Path) -> Run:
-    """Tests that need a GPU fail there if the driver cannot be used, instead of being skipped."""
-    command: Command = [VENV / "bin/pytest", "-q", "-n", str(cores()), PSYLANG_TESTS]
-    return Run("psylang", command, psylang_gpu(folder), says=" passed", limit_s=PSYLANG_LIMIT_S)
-
-
-def problems_of(one: Run) -> list[str]:
-    command = ["timeout", str(one.limit_s), *one.command]
-    done = run(command, env={**LIMITED, "K2K_SOURCE_DIR": str(ROOT), **one.env})
+def problems_of(one: Run, status: Status | None = None) -> list[str]:
+    if status is not None:
+        status.update(one.title)
+    done = run(["timeout", str(one.limit_s), *one.command], env=environment(one.env))
     if done.returncode == 0 and one.says in done.stdout:
         return []
     why = f"exit {done.returncode}" if done.returncode else f"it does not say '{one.says}'"
     return [f"{one.title} on the emulated driver: {why}\n{tail_of(done.stdout)}"]
 
 
+def environment(more: dict[str, str]) -> dict[str, str]:
+    return {**LIMITED, "K2K_SOURCE_DIR": str(ROOT), **more}
+
+
 def tail_of(text: str, lines: int = 30) -> str:
     return "\n".join(text.replace(f"{ROOT}/", "").splitlines()[-lines:])
 
 
-def grep_differs(folder: Path) -> list[str]:
-    """Both granularities of k2k grep name the files that GNU grep names."""
-    problems = []
+def twice_runs(folder: Path, place: Path) -> list[Twice]:
+    """The applications, on small inputs that they make themselves."""
+    apps = folder / "apps"
+    wordcount = apps / "wordcount/k2k-wordcount"
+    text = ("--files", "12", "--bytes", "3000", "--strings", "20")
+    search = apps / "signal_search/k2k-signal-search"
+    table = ("--records", "1000", "--queries", "2000")
+    for program, sizes in ((wordcount, text), (search, table)):
+        run([program, "--generate", place / program.name, *sizes], env=environment({}))
+    words, keys = place / wordcount.name, place / search.name
+    return [
+        Twice(wordcount, ("-f", words / "strings", words / "files"), "kernel", "openmp", "counts"),
+        Twice(
+            search,
+            (keys / "records", keys / "queries", "--block-queries", "500"),
+            *("signals", "serial", "digests"),
+        ),
+    ]
+
+
+def differs(one: Twice) -> list[str]:
+    answers = []
+    for by in (one.by_kernel, one.by_cpu):
+        command: Command = [one.program, "--json", "--by", by, *one.arguments]
+        done = run(["timeout", str(LIMIT_S), *command], env=environment(ON_GPU))
+        found = last_json(done) if done.returncode == 0 else None
+        if not isinstance(found, dict) or not found.get(one.field):
+            why = f"exit {done.returncode}, no {one.field}"
+            return [f"{one.program.name} --by {by}: {why}\n{tail_of(done.stdout)}"]
+        answers.append(found[one.field])
+    kernel, cpu = (json.dumps(answer) for answer in answers)
+    if kernel == cpu:
+        return []
+    return [f"{one.program.name}: --by {one.by_kernel} answers {kernel}, {one.by_cpu} {cpu}"]
+
+
+def grep_differs(folder: Path, how: str) -> list[str]:
+    """k2k grep, by work-item or by group, names the files that GNU grep names."""
     with tempfile.TemporaryDirectory() as place:
         words = Path(place) / "words"
         words.write_text("\n".join(WORDS) + "\n")
         tree = ROOT / "apps"
         gnu = run(["grep", "-r", "-F", "-l", "-f", words, tree], env={"LC_ALL": "C"})
         wanted = sorted(gnu.stdout.splitlines())
-        for how in ("work-item", "work-group"):
-            ours = run(
-                [
-                    *("timeout", str(LIMIT_S), folder / "cli/k2k", "grep", "-F", "-l"),
-                    *("-f", words, "--granularity", how, tree),
-                ],
-                env={**LIMITED, "K2K_BACKEND": "cuda"},
-            )
-            found = sorted(line for line in ours.stdout.splitlines() if line.startswith("/"))
-            if ours.returncode != 0 or found != wanted or not wanted:
-                problems.append(
-                    f"k2k grep by {how} names {len(found)} files, GNU grep {len(wanted)}\n"
-                    + tail_of(ours.stdout)
-                )
-    return problems
+        ours = run(
+            [
+                *("timeout", str(LIMIT_S), folder / "cli/k2k", "grep", "-F", "-l"),
+                *("-f", words, "--granularity", how, tree),
+            ],
+            env=environment(ON_GPU),
+        )
+    found = sorted(line for line in ours.stdout.splitlines() if line.startswith("/"))
+    if ours.returncode == 0 and found == wanted and wanted:
+        return []
+    counts = f"{len(found)} files, GNU grep {len(wanted)}"
+    return [f"k2k grep by {how} names {counts}\n" + tail_of(ours.stdout)]

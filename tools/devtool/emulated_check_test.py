@@ -1,8 +1,15 @@
-"""The step notices a program that fails, one that says something else, and one that hangs."""
+"""The step notices a program that fails, one that says something else, one that hangs, and an
+application whose kernel answers otherwise than the CPU."""
 
+import json
 from pathlib import Path
 
-from devtool.emulated_check import Run, problems_of, psylang_tests, tail_of
+import pytest
+
+from devtool import emulated_check
+from devtool.console import Refused
+from devtool.emulated_check import Run, Twice, differs, problems_of, psylang_gpu, tail_of
+from devtool.environment import EXIT_MISSING
 
 
 def test_a_program_that_succeeds_is_no_problem() -> None:
@@ -29,7 +36,63 @@ def test_only_the_end_of_a_long_output_is_shown() -> None:
 
 
 def test_psylang_may_not_skip_for_want_of_a_driver() -> None:
-    run = psylang_tests(Path("build/release"))
-    assert run.env["LD_LIBRARY_PATH"] == "build/release/emulator/cuda/lib"
-    assert run.env["PSYLANG_GPU_TESTS"] == "1"
-    assert run.says == " passed"
+    env = psylang_gpu(Path("build/release"))
+    assert env["LD_LIBRARY_PATH"] == "build/release/emulator/cuda/lib"
+    assert env["PSYLANG_GPU_TESTS"] == "1"
+
+
+def application(folder: Path, kernel: object, cpu: object, status: int = 0) -> Twice:
+    """A program called `app --json --by WHO` with these answers."""
+    program = folder / "app"
+    program.write_text(
+        f"#!/bin/sh\necho starts\ncase $3 in kernel) echo '{json.dumps(kernel)}';; "
+        f"*) echo '{json.dumps(cpu)}';; esac\nexit {status}\n"
+    )
+    program.chmod(0o755)
+    return Twice(program, (), "kernel", "serial", "sum")
+
+
+def test_a_kernel_answers_what_the_cpu_answers(tmp_path: Path) -> None:
+    assert differs(application(tmp_path, {"sum": 3, "seconds": 9}, {"sum": 3, "seconds": 1})) == []
+    assert differs(application(tmp_path, {"sum": 3}, {"sum": 4})) == [
+        "app: --by kernel answers 3, serial 4"
+    ]
+
+
+def test_an_application_that_fails_or_answers_nothing_is_a_problem(tmp_path: Path) -> None:
+    (failed,) = differs(application(tmp_path, {"sum": 3}, {"sum": 3}, status=1))
+    assert failed.startswith("app --by kernel: exit 1, no sum\nstarts")
+    (silent,) = differs(application(tmp_path, {"sum": 3}, {}))
+    assert silent.startswith("app --by serial: exit 0, no sum")
+
+
+def test_without_a_network_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> Path:
+        raise Refused("pip could not install it", EXIT_MISSING)
+
+    monkeypatch.setattr(emulated_check, "need_cuda_compiler", refuse)
+    assert emulated_check.why_missing() == "pip could not install it"
+
+
+def test_another_refusal_fails_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> Path:
+        raise Refused("broken", 1)
+
+    monkeypatch.setattr(emulated_check, "need_cuda_compiler", refuse)
+    with pytest.raises(Refused, match="broken"):
+        emulated_check.why_missing()
+
+
+def test_a_run_of_all_steps_has_a_part_of_every_kind() -> None:
+    planned = [*emulated_check.runs(Path("f")), *emulated_check.python_runs(Path("f"), Path("p"))]
+    always = {one.title for one in planned if one.always}
+    assert {
+        "conformance",
+        "conformance, watchdog",
+        "conformance, seed 1",
+        "conformance, races, seed '1'",
+        "conformance, late stores, seed '1'",
+        "an unmodified program",
+        "Python's tests of kernels",
+    } <= always
+    assert "conformance, seed 3" not in always
