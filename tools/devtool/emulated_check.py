@@ -4,9 +4,10 @@ emulator/cuda executes the PTX that nvcc makes of our kernels (docs/design/emula
 that proves). Needs nvcc (105 MB), not a GPU. A run of all steps does what is marked with *, and is
 skipped where the compiler cannot be installed; `--only emulated-cuda` does everything, or fails.
 
-1. The portable conformance suite with hostile kernels: once in turn*, and once for each seed (one*)
-   of a random order of lanes; then with a search for races between lanes, and with stores that are
-   seen late, in turn and with a seed*; a kernel that never ends, under the driver's watchdog*.
+1. The portable conformance suite with the generators' kernels and with hostile ones: once in turn*,
+   and once for each seed (one*) of a random order of lanes; then with a search for races between
+   lanes, and with stores that are seen late, in turn and with a seed*; a kernel that never ends,
+   under the driver's watchdog*.
 2. The examples for a GPU, with that search*, and the benchmark's list of capabilities*.
 3. `k2k doctor` with the backend cuda*, `k2k grep` beside GNU grep*, the applications*: wordcount
    and signal-search beside what the CPU answers, memcached under load. miniAMR needs mmap(2) from
