@@ -74,6 +74,26 @@ double worst_excess(const Served& run, double rate, double burst, double overdra
   return worst;
 }
 
+TEST(Served, has_the_sum_of_all_parts_within_a_window) {
+  GovernorConfig config = four_cores(0.25);
+  config.tenants = {{.weight = 1}, {.weight = 2}, {.weight = 5}};
+  Budget budget(config, start);
+  const Served run = BacklogRunner(budget, {.threads = 4, .tenants = 3}, 5).run(milliseconds(20));
+  std::mt19937_64 random(1);
+  for (int window = 0; window < 300; ++window) {
+    const Instant from = start + microseconds(random() % 21'000);
+    const Instant to = start + microseconds(random() % 21'000);
+    for (const int tenant : {-1, 0, 1, 2}) {
+      Nanoseconds sum{};
+      for (const Service& one : run.services) {
+        if (tenant >= 0 && one.tenant != static_cast<Tenant>(tenant)) continue;
+        sum += std::max<Nanoseconds>(std::min(one.end, to) - std::max(one.begin, from), {});
+      }
+      ASSERT_EQ(run.within(from, to, tenant), sum) << "window " << window << ", tenant " << tenant;
+    }
+  }
+}
+
 TEST(Budget,
      in_any_window_service_stays_below_rate_times_window_plus_burst_plus_one_service_a_thread) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
