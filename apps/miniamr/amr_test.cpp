@@ -48,7 +48,7 @@ TEST(Mesh, has_a_place_of_its_own_for_every_cell_of_both_levels) {
   for (std::uint32_t root = 0; root < mesh.roots(); ++root) {
     for (const std::uint32_t level : {0u, 1u}) {
       for (std::uint32_t number = 0; number < cells_of_root(level); ++number) {
-        const Cell cell = cell_of_root(mesh, root, level, number);
+        const Cell cell = cell_of_root(corner_of_root(mesh, root, level), level, number);
         ASSERT_EQ(mesh.root_of(level, cell), root);
         const Value* const place = &mesh.at(level, cell, 0);
         ASSERT_GE(place, values.data());
@@ -87,20 +87,21 @@ TEST(Mesh, changes_a_root_to_and_fro_without_a_change_of_its_values) {
   std::vector<std::uint8_t> fine(8);
   std::vector<Value> values(8 * root_bytes / sizeof(Value));
   const Mesh mesh{2, values.data(), fine.data()};
+  const Cell corner = corner_of_root(mesh, 3, 0);
   for (std::uint32_t number = 0; number < block_cells; ++number) {
-    mesh.at(0, cell_of_root(mesh, 3, 0, number), 1) = number * 7;
+    mesh.at(0, cell_of_root(corner, 0, number), 1) = number * 7;
   }
   change_root(mesh, 3, true, 1);
   EXPECT_EQ(mesh.fine[3], 1);
-  const Cell some = cell_of_root(mesh, 3, 0, 1'234);
+  const Cell some = cell_of_root(corner, 0, 1'234);
   EXPECT_EQ(mesh.at(1, {2 * some.x + 1, 2 * some.y, 2 * some.z + 1}, 1), 1'234u * 7);
   EXPECT_EQ(sample(mesh, 0, some, 1), 1'234u * 7) << "the mean of eight equal cells";
   for (std::uint32_t number = 0; number < block_cells; ++number) {
-    mesh.at(0, cell_of_root(mesh, 3, 0, number), 1) = 0;
+    mesh.at(0, cell_of_root(corner, 0, number), 1) = 0;
   }
   change_root(mesh, 3, false, 1);
   for (std::uint32_t number = 0; number < block_cells; ++number) {
-    ASSERT_EQ(mesh.at(0, cell_of_root(mesh, 3, 0, number), 1), number * 7);
+    ASSERT_EQ(mesh.at(0, cell_of_root(corner, 0, number), 1), number * 7);
   }
 }
 

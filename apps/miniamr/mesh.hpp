@@ -55,12 +55,17 @@ struct Mesh {
   }
   // The value of a cell of a root of that level.
   [[nodiscard]] K2K_HD Value& at(std::uint32_t level, const Cell& cell, std::uint32_t odd) const {
+    return at(root_of(level, cell), level, cell, odd);
+  }
+  // The same, of a cell whose root is known.
+  [[nodiscard]] K2K_HD Value& at(std::uint32_t root, std::uint32_t level, const Cell& cell,
+                                 std::uint32_t odd) const {
     const std::uint32_t mask = side - 1;
     const std::uint32_t octant =
         ((cell.z >> side_bits & 1) * 2 + (cell.y >> side_bits & 1)) * 2 + (cell.x >> side_bits & 1);
     const std::uint32_t inside =
         ((cell.z & mask) * side + (cell.y & mask)) * side + (cell.x & mask);
-    return block(root_of(level, cell), level == 0 ? 0 : 1 + octant)[odd * block_cells + inside];
+    return block(root, level == 0 ? 0 : 1 + octant)[odd * block_cells + inside];
   }
 };
 
@@ -84,20 +89,43 @@ K2K_HD inline Value sample(const Mesh& mesh, std::uint32_t level, const Cell& ce
   return mesh.at(0, {cell.x / 2, cell.y / 2, cell.z / 2}, odd);
 }
 
-// The value of the next step: the cell and its six neighbours (those of the border are its own).
-K2K_HD inline Value stencil(const Mesh& mesh, std::uint32_t level, const Cell& cell,
-                            std::uint32_t step) {
+// The sum of the two neighbours of a cell along one axis. Within the block they are `distance`
+// values before and behind `here`; beyond the mesh's border they are the cell itself.
+K2K_HD inline Value sum_beside(const Mesh& mesh, std::uint32_t level, std::uint32_t odd,
+                               const Value* here, Cell cell, std::uint32_t Cell::* axis,
+                               std::ptrdiff_t distance) {
+  const std::uint32_t at = cell.*axis;
+  const std::uint32_t inside = at & (side - 1);
+  Value down = inside > 0 ? here[-distance] : *here;
+  if (inside == 0 && at > 0) {
+    cell.*axis = at - 1;
+    down = sample(mesh, level, cell, odd);
+  }
+  Value up = inside < side - 1 ? here[distance] : *here;
+  if (inside == side - 1 && at + 1 < mesh.cells(level)) {
+    cell.*axis = at + 1;
+    up = sample(mesh, level, cell, odd);
+  }
+  return down + up;
+}
+
+// The value of the next step of a cell of `root`. Most cells are at no face of their block: their
+// neighbours are at constant distances.
+K2K_HD inline Value stencil(const Mesh& mesh, std::uint32_t root, std::uint32_t level,
+                            const Cell& cell, std::uint32_t step) {
+  constexpr std::ptrdiff_t row = side;
+  constexpr std::ptrdiff_t plane = side * side;
   const std::uint32_t odd = step & 1;
-  const std::uint32_t last = mesh.cells(level) - 1;
-  const auto up = [last](std::uint32_t at) { return at < last ? at + 1 : at; };
-  const auto down = [](std::uint32_t at) { return at > 0 ? at - 1 : at; };
-  Value sum = 2 * mesh.at(level, cell, odd);
-  sum += sample(mesh, level, {up(cell.x), cell.y, cell.z}, odd);
-  sum += sample(mesh, level, {down(cell.x), cell.y, cell.z}, odd);
-  sum += sample(mesh, level, {cell.x, up(cell.y), cell.z}, odd);
-  sum += sample(mesh, level, {cell.x, down(cell.y), cell.z}, odd);
-  sum += sample(mesh, level, {cell.x, cell.y, up(cell.z)}, odd);
-  sum += sample(mesh, level, {cell.x, cell.y, down(cell.z)}, odd);
+  const Value* const here = &mesh.at(root, level, cell, odd);
+  const auto face = [](std::uint32_t at) { return ((at + 1) & (side - 1)) <= 1; };
+  Value sum = 2 * *here;
+  if (face(cell.x) || face(cell.y) || face(cell.z)) {
+    sum += sum_beside(mesh, level, odd, here, cell, &Cell::x, 1) +
+           sum_beside(mesh, level, odd, here, cell, &Cell::y, row) +
+           sum_beside(mesh, level, odd, here, cell, &Cell::z, plane);
+  } else {
+    sum += here[1] + here[-1] + here[row] + here[-row] + here[plane] + here[-plane];
+  }
   return (sum + ((cell.x ^ cell.y ^ cell.z ^ step) & 7)) / 8;  // The last term: a source.
 }
 
@@ -130,25 +158,29 @@ K2K_HD inline bool wants_fine(std::uint32_t roots_a_side, std::uint32_t root, st
   return nearest <= radius * radius && radius * radius <= farthest;
 }
 
-// The cell `number` of 16^3 or 32^3 of a root, in the coordinates of the whole mesh.
-K2K_HD inline Cell cell_of_root(const Mesh& mesh, std::uint32_t root, std::uint32_t level,
-                                std::uint32_t number) {
+// The first cell of a root, in the coordinates of the whole mesh.
+K2K_HD inline Cell corner_of_root(const Mesh& mesh, std::uint32_t root, std::uint32_t level) {
+  const std::uint32_t bits = side_bits + level;
+  const std::uint32_t count = mesh.roots_a_side;
+  return {root % count << bits, root / count % count << bits, root / count / count << bits};
+}
+// The cell `number` of 16^3 or 32^3 of the root with this corner.
+K2K_HD inline Cell cell_of_root(const Cell& corner, std::uint32_t level, std::uint32_t number) {
   const std::uint32_t bits = side_bits + level;
   const std::uint32_t mask = (1u << bits) - 1;
-  const std::uint32_t count = mesh.roots_a_side;
-  return {(root % count << bits) + (number & mask),
-          (root / count % count << bits) + (number >> bits & mask),
-          (root / count / count << bits) + (number >> 2 * bits)};
+  return {corner.x + (number & mask), corner.y + (number >> bits & mask),
+          corner.z + (number >> 2 * bits)};
 }
 K2K_HD inline std::uint32_t cells_of_root(std::uint32_t level) { return block_cells << 3 * level; }
 
 // Makes a root fine or coarse, with the values of this step.
 K2K_HD inline void change_root(const Mesh& mesh, std::uint32_t root, bool fine, std::uint32_t odd) {
   const std::uint32_t level = fine ? 1 : 0;
+  const Cell corner = corner_of_root(mesh, root, level);
   for (std::uint32_t number = 0; number < cells_of_root(level); ++number) {
-    const Cell cell = cell_of_root(mesh, root, level, number);
-    mesh.at(level, cell, odd) = fine ? mesh.at(0, {cell.x / 2, cell.y / 2, cell.z / 2}, odd)
-                                     : mean_of_fine(mesh, cell, odd);
+    const Cell cell = cell_of_root(corner, level, number);
+    mesh.at(root, level, cell, odd) = fine ? mesh.at(0, {cell.x / 2, cell.y / 2, cell.z / 2}, odd)
+                                           : mean_of_fine(mesh, cell, odd);
   }
   mesh.fine[root] = fine ? 1 : 0;
 }
@@ -158,8 +190,9 @@ K2K_HD inline std::uint64_t checksum(const Mesh& mesh, std::uint32_t odd) {
   std::uint64_t sum = 0;
   for (std::uint32_t root = 0; root < mesh.roots(); ++root) {
     const std::uint32_t level = mesh.fine[root];
+    const Cell corner = corner_of_root(mesh, root, level);
     for (std::uint32_t number = 0; number < cells_of_root(level); ++number) {
-      const Value value = mesh.at(level, cell_of_root(mesh, root, level, number), odd);
+      const Value value = mesh.at(root, level, cell_of_root(corner, level, number), odd);
       sum = (sum ^ value) * 1099511628211u;
     }
   }

@@ -55,9 +55,10 @@ K2K_DEVICE inline void change_roots(const Job& job, std::uint32_t step) {
   for (std::uint32_t root = k2k::item_rank(); root < mesh.roots(); root += k2k::group_size()) {
     const bool fine = wants_fine(mesh.roots_a_side, root, step, job.period);
     if (step == 0) {
+      const Cell corner = corner_of_root(mesh, root, 0);
       for (std::uint32_t number = 0; number < block_cells; ++number) {
-        const Cell cell = cell_of_root(mesh, root, 0, number);
-        mesh.at(0, cell, 0) = first_value(cell);
+        const Cell cell = cell_of_root(corner, 0, number);
+        mesh.at(root, 0, cell, 0) = first_value(cell);
       }
       job.dirty[2 * root] = 1;
     }
@@ -71,10 +72,11 @@ K2K_DEVICE inline void move_values(const Job& job, std::uint32_t step) {
   const Mesh& mesh = job.mesh;
   for (std::uint32_t root = 0; root < mesh.roots(); ++root) {
     const std::uint32_t level = mesh.fine[root];
+    const Cell corner = corner_of_root(mesh, root, level);
     for (std::uint32_t number = k2k::item_rank(); number < cells_of_root(level);
          number += k2k::group_size()) {
-      const Cell cell = cell_of_root(mesh, root, level, number);
-      mesh.at(level, cell, ~step & 1) = stencil(mesh, level, cell, step);
+      const Cell cell = cell_of_root(corner, level, number);
+      mesh.at(root, level, cell, ~step & 1) = stencil(mesh, root, level, cell, step);
     }
   }
 }
