@@ -8,7 +8,6 @@
 
 #include <map>
 #include <set>
-#include <utility>
 
 #include "labs/translation/page.hpp"
 #include "labs/translation/study.hpp"
@@ -16,32 +15,13 @@
 namespace k2k::labs::translation {
 namespace {
 
-#if defined(K2K_TSAN)
-constexpr bool too_long_here = true;
-#else
-constexpr bool too_long_here = false;
-#endif
+// Each test is a process of its own, and the figures take seconds: the tests of one computation are
+// functions that one test calls.
 
-const SimulatedFigures& figures() {
-  static const SimulatedFigures all = simulated_figures({.rounds = 3});
-  return all;
-}
-
-const Rows& simulated_rows() {
-  static const Rows all = [] {
-    std::size_t steps = 0;
-    Result<Rows> rows =
-        run_study({.simulated_only = true, .rounds = 2}, [&](const char*) { ++steps; });
-    EXPECT_TRUE(rows);
-    EXPECT_LE(steps, steps_of_study);
-    return rows ? std::move(rows).value() : Rows{};
-  }();
-  return all;
-}
-
-std::map<std::string, Statement> statements(const MeasuredRatios& measured) {
+std::map<std::string, Statement> statements(const SimulatedFigures& figures,
+                                            const MeasuredRatios& measured) {
   std::map<std::string, Statement> all;
-  for (const Statement& one : statements_of(figures(), measured)) {
+  for (const Statement& one : statements_of(figures, measured)) {
     EXPECT_TRUE(all.emplace(one.id, one).second) << "two statements " << one.id;
   }
   return all;
@@ -62,9 +42,8 @@ TEST(Statement, is_judged_by_its_whole_interval) {
   EXPECT_STREQ((Statement{"", "", "", "", "", 2, 4}).verdict(), "not measurable here");
 }
 
-TEST(Statement, of_the_simulated_machine_has_a_figure_each) {
-  if (too_long_here) GTEST_SKIP() << "a simulation on one thread";
-  for (const auto& [id, one] : statements({})) {
+void expect_a_figure_each(const SimulatedFigures& figures) {
+  for (const auto& [id, one] : statements(figures, {})) {
     if (std::string(one.source) == "measured") continue;
     ASSERT_TRUE(one.ours) << id;
     EXPECT_LE(one.ours->low, one.ours->high) << id;
@@ -72,9 +51,8 @@ TEST(Statement, of_the_simulated_machine_has_a_figure_each) {
   }
 }
 
-TEST(Statement, that_the_model_must_reproduce_is_reproduced) {
-  if (too_long_here) GTEST_SKIP() << "a simulation on one thread";
-  const auto all = statements({});
+void expect_reproduced_what_the_model_must_reproduce(const SimulatedFigures& figures) {
+  const auto all = statements(figures, {});
   for (const char* const id :
        {"stride-line", "stride-page", "miss-latency", "miss-25-times", "knee", "bpt-2m",
         "graph500-2m", "graph500-rate", "prefetch-xsbench", "shootdown-one", "shootdown-same"}) {
@@ -82,9 +60,8 @@ TEST(Statement, that_the_model_must_reproduce_is_reproduced) {
   }
 }
 
-TEST(Statement, whose_numbers_contradict_each_other_is_not_reproduced) {
-  if (too_long_here) GTEST_SKIP() << "a simulation on one thread";
-  const auto all = statements({});
+void expect_not_reproduced_where_numbers_contradict_each_other(const SimulatedFigures& figures) {
+  const auto all = statements(figures, {});
   EXPECT_STREQ(all.at("shootdown-all").verdict(), "not reproduced");
   EXPECT_DOUBLE_EQ(all.at("shootdown-all").ours->mean, 4'508);
   EXPECT_STREQ(all.at("faults-little").verdict(), "not reproduced");
@@ -92,15 +69,24 @@ TEST(Statement, whose_numbers_contradict_each_other_is_not_reproduced) {
   EXPECT_DOUBLE_EQ(all.at("stride-page-prefetched").ours->mean, 1'250);
 }
 
-TEST(Statement, about_this_machine_needs_its_figures) {
-  if (too_long_here) GTEST_SKIP() << "a simulation on one thread";
-  const auto without = statements({.no_page_gain = "none here", .no_shootdown = "one core"});
+void expect_nothing_of_this_machine_without_its_figures(const SimulatedFigures& figures) {
+  const auto without =
+      statements(figures, {.no_page_gain = "none here", .no_shootdown = "one core"});
   EXPECT_STREQ(without.at("larger-pages").verdict(), "not measurable here");
   EXPECT_EQ(without.at("larger-pages").note, "none here");
   EXPECT_EQ(without.at("shootdown-cores").note, "one core");
-  const auto with = statements({.page_gain = {1.5, 1.52, 1.49}, .shootdown_ns = {900, 910, 905}});
+  const auto with =
+      statements(figures, {.page_gain = {1.5, 1.52, 1.49}, .shootdown_ns = {900, 910, 905}});
   EXPECT_STREQ(with.at("larger-pages").verdict(), "reproduced");
   EXPECT_STREQ(with.at("shootdown-cores").verdict(), "not reproduced");
+}
+
+TEST(Statement, has_the_verdict_that_the_figures_give) {
+  const SimulatedFigures figures = simulated_figures({.rounds = 3});
+  expect_a_figure_each(figures);
+  expect_reproduced_what_the_model_must_reproduce(figures);
+  expect_not_reproduced_where_numbers_contradict_each_other(figures);
+  expect_nothing_of_this_machine_without_its_figures(figures);
 }
 
 TEST(Knee, follows_the_walkers) {
@@ -110,9 +96,7 @@ TEST(Knee, follows_the_walkers) {
   EXPECT_EQ(knee_of(latency_by_items(64)), 64u) << "without a queue there is no step";
 }
 
-TEST(Study, marks_what_is_simulated_and_measures_nothing_when_asked) {
-  if (too_long_here) GTEST_SKIP() << "a simulation on one thread";
-  const Rows& rows = simulated_rows();
+void expect_nothing_measured(const Rows& rows) {
   std::set<std::string> tables;
   for (const auto& row : rows) {
     tables.insert(row["table"].get<std::string>());
@@ -127,9 +111,7 @@ TEST(Study, marks_what_is_simulated_and_measures_nothing_when_asked) {
   EXPECT_EQ(sum, rows_of(rows, "statements").size());
 }
 
-TEST(Page, has_each_statement_and_escapes_what_it_shows) {
-  if (too_long_here) GTEST_SKIP() << "a simulation on one thread";
-  const Rows& rows = simulated_rows();
+void expect_a_page_with_each_statement(const Rows& rows) {
   nlohmann::ordered_json result = {
       {"rows", rows}, {"machine_facts", {{"processor", "<b>&"}}}, {"seed", 1}, {"rounds", 2}};
   const std::string page = page_of(result);
@@ -141,6 +123,16 @@ TEST(Page, has_each_statement_and_escapes_what_it_shows) {
   EXPECT_NE(page.find("class=simulated"), std::string::npos);
   EXPECT_NE(page.find("<polyline"), std::string::npos);
   EXPECT_NE(page.find("Not measured."), std::string::npos) << "no figure of this machine";
+}
+
+TEST(Study, marks_what_is_simulated_measures_nothing_when_asked_and_has_a_page) {
+  std::size_t steps = 0;
+  const Result<Rows> rows =
+      run_study({.simulated_only = true, .rounds = 2}, [&](const char*) { ++steps; });
+  ASSERT_TRUE(rows);
+  EXPECT_LE(steps, steps_of_study);
+  expect_nothing_measured(rows.value());
+  expect_a_page_with_each_statement(rows.value());
 }
 
 }  // namespace

@@ -216,14 +216,7 @@ TEST(Machine, equal_arguments_give_equal_results) {
   EXPECT_EQ(simulate({}, WaveTrace{}).instructions, 0u);
 }
 
-#if defined(K2K_TSAN)
-constexpr bool too_long_here = true;  // Long loops on one thread: no race to be found.
-#else
-constexpr bool too_long_here = false;
-#endif
-
 TEST(Programs, follow_from_their_seed_and_have_whole_waves) {
-  if (too_long_here) GTEST_SKIP() << "long loops on one thread";
   for (const Program& program : programs()) {
     for (const bool sorted : {true, false}) {
       const WaveTrace trace = program.trace({.sorted = sorted, .seed = 3});
@@ -241,7 +234,6 @@ TEST(Programs, follow_from_their_seed_and_have_whole_waves) {
 }
 
 TEST(Programs, sorted_keys_touch_fewer_pages) {
-  if (too_long_here) GTEST_SKIP() << "long loops on one thread";
   for (const char* name : {"bpt", "xsbench"}) {
     const auto pages = [&](bool sorted) {
       std::set<std::uint64_t> all;
