@@ -17,7 +17,16 @@ constexpr std::size_t zeros_bytes = std::size_t{64} << 10;
 // mmap_changing of Linux: another thread of the process changes its address space.
 constexpr int busy_tries_max = 1000;
 
-alignas(demand_page_bytes) std::byte zeros[zeros_bytes];  // Never written.
+// Mapped by the first call, so that libk2k.so does not bring them into every program. Null if Linux
+// refuses: then pages become the shared zero page, and fault once more at the first write.
+const std::byte* zeros() {
+  static const std::byte* const mapped = [] {
+    void* const pages =
+        ::mmap(nullptr, zeros_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    return pages == MAP_FAILED ? nullptr : static_cast<const std::byte*>(pages);
+  }();
+  return mapped;
+}
 
 }  // namespace
 
@@ -61,7 +70,7 @@ Populated place_zeros(int faults, std::uintptr_t to, std::size_t bytes, PageAcce
   Populated done;
   while (done.bytes < bytes) {
     const std::size_t part = std::min(bytes - done.bytes, zeros_bytes);
-    const Populated placed = place_pages(faults, to + done.bytes, zeros, part);
+    const Populated placed = place_pages(faults, to + done.bytes, zeros(), part);
     done.bytes += placed.bytes;
     done.placed_bytes += placed.placed_bytes;
     done.error = placed.error;
