@@ -1,10 +1,12 @@
 #include "labs/interference/study_page.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -16,6 +18,11 @@ namespace {
 
 using nlohmann::ordered_json;
 using telemetry::in_html;
+
+Error cannot_write(const std::string& path, int error) {
+  return {error, fmt::format("cannot write {}: {}; name another file with --html", path,
+                             std::strerror(error))};
+}
 
 // Around the study's own rules.
 constexpr const char* rules_before = R"(
@@ -56,15 +63,21 @@ std::string machine_list(const ordered_json& machine) {
   return "<div class=wide><table>" + rows + "</table></div>\n";
 }
 
+Status may_write_page(const std::string& path) {
+  if (::access(path.c_str(), W_OK) == 0) return {};
+  if (errno != ENOENT) return cannot_write(path, errno);
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  if (::access(folder.empty() ? "." : folder.c_str(), W_OK) == 0) return {};
+  return cannot_write(path, errno);
+}
+
 Status write_page(const std::string& path, const std::string& page) {
   errno = 0;
   std::ofstream file(path);
   file << page;
   file.close();
   if (file) return {};
-  return Error{errno == 0 ? EIO : errno, fmt::format("cannot write {}: {}; name another file with "
-                                                     "--html",
-                                                     path, std::strerror(errno))};
+  return cannot_write(path, errno == 0 ? EIO : errno);
 }
 
 }  // namespace k2k::labs

@@ -19,6 +19,9 @@ std::string class_of_verdict(std::string verdict);
 // The facts of the machine, an object of texts and numbers.
 std::string machine_list(const nlohmann::ordered_json& machine);
 
+// Before a study of minutes: can its page be written? No file is made. Errors: as write_page().
+Status may_write_page(const std::string& path);
+
 // Writes a page to the file that --html names. Errors: as open(2) and write(2).
 Status write_page(const std::string& path, const std::string& page);
 

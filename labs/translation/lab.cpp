@@ -144,6 +144,9 @@ int run(const cli::Context& context, const Options& options) {
   const auto complain = [](const Error& error) { return labs::complain("translation", error); };
   const Result<StudyPlan> plan = plan_of(options);
   if (!plan) return complain(plan.error());
+  if (!options.html.empty()) {
+    if (Status status = may_write_page(options.html); !status) return complain(status.error());
+  }
   Result<Rows> rows = [&] {
     ProgressLine progress(steps_of_study);
     return run_study(plan.value(), [&](const char* what) { progress.next(what); });

@@ -120,6 +120,7 @@ TEST_F(InterferenceLab, refuses_mistakes_with_one_line) {
   refused("single --resume", "name the file");
   refused("single --resume --out /nowhere/x", "leave --resume out", 1);
   refused("single --run 0.03 --out /nowhere/x", "cannot write /nowhere/x", 1);
+  refused("single --run 0.03 --html /nowhere/x", "cannot write /nowhere/x", 1);
   refused("single --run 0.03 --out /dev/full", "cannot write /dev/full: No space left", 1);
 }
 

@@ -252,6 +252,9 @@ int run(const cli::Context& context, const Options& options) {
     if (Status status = records.open(options.out); !status) return complain(status.error());
   }
   if (context.json) records.print();
+  if (!options.html.empty()) {
+    if (Status status = may_write_page(options.html); !status) return complain(status.error());
+  }
   if (!options.resume) {
     if (Status status = records.write(plan); !status) return complain(status.error());
   }
