@@ -7,6 +7,7 @@ from typing import Any
 import llvmlite.binding as llvm
 import llvmlite.ir as ll
 
+from psylang.emit.collector import paused
 from psylang.emit.gpu import GpuKernels, Properties
 from psylang.emit.kernel import Kernel
 from psylang.emit.targets import NVPTX, Target, initialise
@@ -28,13 +29,14 @@ def llvm_text(program: Program, target: Target, varying: frozenset[str] = NO_VAR
     ProgramError: a name in `varying` is no parameter.
     """
     _known(program, varying)
-    module = ll.Module(program.name)
-    module.triple = target.triple
-    fast = program.numerics == "fast"
-    after = optimised(program)
-    width = _width(after, target) if fast else 1
-    Kernel(module, after, width, varying).emit()
-    return str(module)
+    with paused():
+        module = ll.Module(program.name)
+        module.triple = target.triple
+        fast = program.numerics == "fast"
+        after = optimised(program)
+        width = _width(after, target) if fast else 1
+        Kernel(module, after, width, varying).emit()
+        return str(module)
 
 
 def _known(program: Program, varying: frozenset[str]) -> None:
@@ -66,7 +68,8 @@ def optimised(program: Program, records: list[Record] | None = None) -> Program:
 
     records: receives the effect of each pass.
     """
-    return optimise(program, expansions(), Settings(keep_signature=True), records)
+    with paused():
+        return optimise(program, expansions(), Settings(keep_signature=True), records)
 
 
 def compile_object(program: Program, target: Target, varying: frozenset[str] = NO_VARYING) -> bytes:
@@ -92,10 +95,11 @@ def gpu_text(
 
 def _gpu_text(after: Program, varying: frozenset[str], registers: int | None) -> str:
     _known(after, varying)
-    module = ll.Module(after.name)
-    module.triple = NVPTX.triple
-    GpuKernels(module, after, varying, registers).emit()
-    return str(module)
+    with paused():
+        module = ll.Module(after.name)
+        module.triple = NVPTX.triple
+        GpuKernels(module, after, varying, registers).emit()
+        return str(module)
 
 
 def ptx(

@@ -42,10 +42,12 @@ class Lanes:
         self.module = module
         self.builder = builder
         self.width = width
+        # Of each constant that was splat, by identity: the constant, and its vector.
+        self._splats: dict[int, tuple[Any, Any]] = {}
+        self._vectors = {dtype: ll.VectorType(one, width) for dtype, one in ELEMENTS.items()}
 
     def llvm_type(self, dtype: DType, varies: bool) -> Any:
-        element = ELEMENTS[dtype]
-        return ll.VectorType(element, self.width) if varies else element
+        return self._vectors[dtype] if varies else ELEMENTS[dtype]
 
     def constant(self, value: Any, dtype: DType) -> Term:
         if dtype.is_int:
@@ -65,9 +67,15 @@ class Lanes:
         return Term(self.splat_llvm(term.llvm), term.dtype, True)
 
     def splat_llvm(self, scalar: Any) -> Any:
-        vector = ll.VectorType(scalar.type, self.width)
         if isinstance(scalar, ll.Constant):
-            return ll.Constant(vector, [scalar] * self.width)
+            # One constant has many uses: its vector is made, and written, once.
+            known = self._splats.get(id(scalar))
+            if known is None:
+                vector = ll.VectorType(scalar.type, self.width)
+                known = scalar, ll.Constant(vector, [scalar] * self.width)
+                self._splats[id(scalar)] = known
+            return known[1]
+        vector = ll.VectorType(scalar.type, self.width)
         builder = self.builder
         undefined = ll.Constant(vector, ll.Undefined)
         first = builder.insert_element(undefined, scalar, I32(0))
