@@ -10,10 +10,11 @@ logarithm by less than CHANGE).
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from psylang.likelihood.data import Floats, choices, numbers, times
 from psylang.likelihood.errors import LikelihoodError
@@ -24,6 +25,12 @@ PARAMETERS = ("v", "a", "z", "t", "sv", "sz", "st")
 CHANGE = 1e-7
 NODES_MIN, NODES_MAX = 4, 256
 BLOCK = 1 << 20  # Densities that are computed at once.
+ROWS = ("tau", "v", "a", "w", "sv", "sz", "st")
+
+# Rows, with the numbers of nodes over starts and over moments.
+Block = Callable[[Mapping[str, Floats], int, int], Floats]
+# Of two results that doubled nodes gave: whether a row still moves.
+Moves = Callable[[Floats, Floats], NDArray[np.bool_]]
 
 
 def ddm_log_density(
@@ -102,11 +109,7 @@ def log_densities(
     rt: Floats, upper: Any, p: Mapping[str, Floats], change: float = CHANGE
 ) -> Floats:
     """Of checked rows; all arrays have one dimension and one length. change: see CHANGE."""
-    # Reaching the upper boundary is reaching the lower one in a mirror.
-    v = np.where(upper, -p["v"], p["v"])
-    w = np.where(upper, 1 - p["z"], p["z"])
-    rows = {"tau": rt - p["t"], "v": v, "a": p["a"], "w": w}
-    rows |= {name: p[name] for name in ("sv", "sz", "st")}
+    rows = lower_rows(rt, upper, p)
     made = np.full(rt.shape, -np.inf)
     possible = rows["tau"] + rows["st"] / 2 > 0
     spread = (rows["sz"] > 0) | (rows["st"] > 0)
@@ -114,8 +117,21 @@ def log_densities(
     made[plain] = _log_at(*(rows[name][plain] for name in ("tau", "v", "a", "w", "sv")))
     spread &= possible
     if spread.any():
-        made[spread] = _spread({name: one[spread] for name, one in rows.items()}, change)
+
+        def moves(one: Floats, better: Floats) -> NDArray[np.bool_]:
+            with np.errstate(invalid="ignore"):  # Of -inf twice.
+                return np.asarray(~(np.abs(better - one) < change) & (better != one))
+
+        made[spread] = averaged({name: one[spread] for name, one in rows.items()}, _block, moves)
     return made
+
+
+def lower_rows(rt: Floats, upper: Any, p: Mapping[str, Floats]) -> dict[str, Floats]:
+    """ROWS at the lower boundary: reaching the upper one is reaching the lower one in a mirror."""
+    v = np.where(upper, -p["v"], p["v"])
+    w = np.where(upper, 1 - p["z"], p["z"])
+    rows = {"tau": rt - p["t"], "v": v, "a": p["a"], "w": w}
+    return rows | {name: p[name] for name in ("sv", "sz", "st")}
 
 
 def _log_at(tau: Floats, v: Floats, a: Floats, w: Floats, sv: Floats) -> Floats:
@@ -128,50 +144,64 @@ def _log_at(tau: Floats, v: Floats, a: Floats, w: Floats, sv: Floats) -> Floats:
     return np.asarray(exponent - 0.5 * np.log(wide) - 2 * np.log(a) + passage)
 
 
-def _spread(rows: Mapping[str, Floats], change: float) -> Floats:
-    """Averaged over the ranges of z and t."""
-    made = _averaged(rows, NODES_MIN)
-    left = np.arange(len(made))
+def averaged(rows: Mapping[str, Floats], block: Block, moves: Moves) -> Floats:
+    """`block` over the ranges of z and t; its last axis is the row. Nodes double while it moves."""
+    made = _with_nodes(rows, NODES_MIN, block)
+    left = np.arange(made.shape[-1])
     nodes = 2 * NODES_MIN
     while left.size and nodes <= NODES_MAX:
-        better = _averaged({name: one[left] for name, one in rows.items()}, nodes)
-        with np.errstate(invalid="ignore"):  # Of -inf twice.
-            moved = ~(np.abs(better - made[left]) < change) & (better != made[left])
-        made[left] = better
+        better = _with_nodes({name: one[left] for name, one in rows.items()}, nodes, block)
+        moved = moves(made[..., left], better)
+        made[..., left] = better
         left = left[moved]
         nodes *= 2
     return made
 
 
-def _averaged(rows: Mapping[str, Floats], nodes: int) -> Floats:
+def _with_nodes(rows: Mapping[str, Floats], nodes: int, block: Block) -> Floats:
     starts = nodes if rows["sz"].any() else 1
     moments = nodes if rows["st"].any() else 1
     each = max(BLOCK // (starts * moments), 1)
     count = len(rows["tau"])
     blocks = [
-        _block({name: one[first : first + each] for name, one in rows.items()}, starts, moments)
+        block({name: one[first : first + each] for name, one in rows.items()}, starts, moments)
         for first in range(0, count, each)
     ]
-    return np.concatenate(blocks)
+    return np.concatenate(blocks, axis=-1)
+
+
+def cells(rows: Mapping[str, Floats], starts: int, moments: int) -> dict[str, Floats]:
+    """ROWS with axes: the row, the moment at which the decision begins, the start.
+
+    at: times of the decision. places: starts. x, y: the nodes in [0, 1] of starts and of moments.
+    cut: whether the range of times is cut at 0, as no decision ends before it begins. length: of
+    what is left. log_weights: of each cell.
+    """
+    cell = {name: rows[name][:, None, None] for name in ROWS}
+    (x, weight_x), (y, weight_y) = rule(starts), rule(moments)
+    tau, sz, st = cell["tau"], cell["sz"], cell["st"]
+    low = np.maximum(tau - st / 2, 0.0)
+    length = tau + st / 2 - low
+    share = np.where(st > 0, length / np.where(st > 0, st, 1.0), 1.0)
+    with np.errstate(divide="ignore"):
+        log_weights = np.log(weight_x * weight_y[:, None] * share)
+    return cell | {
+        "at": np.where(st > 0, low + length * y[:, None], tau),
+        "places": cell["w"] + sz * (x - 0.5),
+        "x": x,
+        "y": y[:, None],
+        "cut": (st > 0) & (tau < st / 2),
+        "length": length,
+        "log_weights": log_weights,
+    }
 
 
 def _block(rows: Mapping[str, Floats], starts: int, moments: int) -> Floats:
-    """Axes: the row, the moment at which the decision begins, the start."""
-    tau, v, a, w, sv, sz, st = (
-        rows[name][:, None, None] for name in ("tau", "v", "a", "w", "sv", "sz", "st")
-    )
-    (x, weight_x), (y, weight_y) = rule(starts), rule(moments)
-    # No decision ends before it begins: the range of times is cut at 0.
-    low = np.maximum(tau - st / 2, 0.0)
-    length = tau + st / 2 - low
-    at = np.where(st > 0, low + length * y[:, None], tau)
-    places = w + sz * (x - 0.5)
-    share = np.where(st > 0, length / np.where(st > 0, st, 1.0), 1.0)
-    shape = np.broadcast_shapes(at.shape, places.shape)
-    flat = [np.broadcast_to(one, shape).reshape(-1) for one in (at, v, a, places, sv)]
-    logs = _log_at(*flat).reshape(shape)
-    with np.errstate(divide="ignore"):
-        logs = logs + np.log(weight_x * weight_y[:, None] * share)
+    cell = cells(rows, starts, moments)
+    shape = np.broadcast_shapes(cell["at"].shape, cell["places"].shape)
+    names = ("at", "v", "a", "places", "sv")
+    flat = [np.broadcast_to(cell[name], shape).reshape(-1) for name in names]
+    logs = _log_at(*flat).reshape(shape) + cell["log_weights"]
     most = logs.max(axis=(1, 2))
     finite = np.where(np.isfinite(most), most, 0.0)
     with np.errstate(divide="ignore", under="ignore"):
