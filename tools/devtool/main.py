@@ -22,7 +22,7 @@ from devtool.environment import (
 )
 from devtool.generate import renew
 from devtool.process import capture
-from devtool.psylang_check import check_psyneulink
+from devtool.psylang_check import check_psyneulink, check_pymc
 from devtool.tree import CPP_SUFFIXES, ROOT, files, shown
 from devtool.uninstall import uninstall
 
@@ -87,6 +87,11 @@ def _parser() -> argparse.ArgumentParser:
         "--psylang-full",
         action="store_true",
         help="only the tests of psylang that need PsyNeuLink, which it installs into build/",
+    )
+    test.add_argument(
+        "--psylang-pymc",
+        action="store_true",
+        help="only the tests of psylang that need PyMC, which it installs into build/",
     )
 
     steps = "\n".join(f"  {step.name:<13} {step.says}" for step in STEPS)
@@ -183,8 +188,12 @@ def _demo(_: argparse.Namespace) -> int:
 
 
 def _test(chosen: argparse.Namespace) -> int:
-    if chosen.psylang_full:
-        problems = check_psyneulink().problems
+    peers = [
+        *([check_psyneulink] if chosen.psylang_full else []),
+        *([check_pymc] if chosen.psylang_pymc else []),
+    ]
+    if peers:
+        problems = [problem for check_peer in peers for problem in check_peer().problems]
         for problem in problems:
             say(problem)
         return 1 if problems else 0

@@ -8,7 +8,7 @@ from pathlib import Path
 from devtool import build
 from devtool.console import Status
 from devtool.emulated_check import psylang_gpu
-from devtool.environment import make_venv, need_python_tools, need_requirements
+from devtool.environment import make_venv, need_paths, need_python_tools, need_requirements
 from devtool.process import Command, cores, run
 from devtool.python_tests import Ended, run_pytest
 from devtool.tree import BUILD, ROOT
@@ -16,6 +16,7 @@ from devtool.tree import BUILD, ROOT
 PACKAGE = ROOT / "psylang"
 WORK = BUILD / "psylang-check"
 PEER = BUILD / "psyneulink"
+PYMC = BUILD / "pymc"
 PEER_SOURCES = BUILD / "psyneulink-source"
 MODEL = "psylang.models:ddm"
 TRIALS = 1000
@@ -57,6 +58,19 @@ def check_psyneulink() -> Ended:
     if problems := _sources():
         return Ended(problems, "")
     return run_pytest(PEER / "bin/pytest", "psylang/psylang/pnl", "pytest of pnl", once=True)
+
+
+def check_pymc() -> Ended:
+    """The tests that need PyMC, in an environment of its own: it brings 40 packages."""
+    need_requirements(
+        "psylang/requirements-pymc.txt",
+        PYMC,
+        title="PyMC into {folder}",
+        begin=lambda: make_venv(PYMC),
+    )
+    need_paths(PYMC, PACKAGE)
+    tests = PACKAGE / "psylang/runtime/pymc_test.py"
+    return run_pytest(PYMC / "bin/pytest", str(tests), "pytest with PyMC", once=True)
 
 
 def _sources() -> list[str]:

@@ -7,6 +7,7 @@ import pytest
 
 from devtool import main, psylang_check
 from devtool.checks import STEPS
+from devtool.python_tests import Ended
 from devtool.tree import ROOT
 
 
@@ -64,3 +65,35 @@ def test_a_command_that_fails_is_a_problem_with_its_words() -> None:
         "t ended with 3"
     ]
     assert psylang_check._passes(["python3", "-c", ""], "t") == []
+
+
+def test_the_tests_of_peers_run_in_environments_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ran: list[str] = []
+
+    needs_paths: list[Path] = []
+
+    def needs(name: str, folder: Path, **_: object) -> None:
+        ran.append(f"{folder.name} needs {name}")
+
+    def ends(program: Path, tests: str, *_: object, **__: object) -> Ended:
+        ran.append(f"{program.relative_to(ROOT)} {Path(tests).name}")
+        return Ended([f"of {Path(tests).name}"])
+
+    monkeypatch.setattr(psylang_check, "need_requirements", needs)
+    monkeypatch.setattr(psylang_check, "need_paths", lambda _, path: needs_paths.append(path))
+    monkeypatch.setattr(psylang_check, "run_pytest", ends)
+    monkeypatch.setattr(psylang_check, "_sources", list)
+    assert main.main(["test", "--psylang-pymc"]) == 1
+    assert ran == [
+        "pymc needs psylang/requirements-pymc.txt",
+        "build/pymc/bin/pytest pymc_test.py",
+    ]
+    assert needs_paths == [ROOT / "psylang"]
+    ran.clear()
+    assert main.main(["test", "--psylang-full", "--psylang-pymc"]) == 1
+    assert [one for one in ran if "needs" not in one] == [
+        "build/psyneulink/bin/pytest pnl",
+        "build/pymc/bin/pytest pymc_test.py",
+    ]
