@@ -206,6 +206,43 @@ def test_candidates_of_a_nest_share_the_draws_of_its_trial() -> None:
     assert np.corrcoef(given["one"].ravel(), alone["one"].ravel())[0, 1] > 0.99
 
 
+OUTER = [-1.0, 0.5, 3.0]
+
+
+def controlled_twice(slope: float | None) -> Any:
+    """The outcomes of 30 trials of a noisy layer, a nest whose search meets noise too, and a noisy
+    layer behind. slope: of the first layer; None: an outer search chooses one of OUTER."""
+    noise = Normal(standard_deviation=1.0)
+    model = Model("twice")
+    model.add(
+        Transfer("first", function=Linear(slope=1.0 if slope is None else slope), noise=noise)
+    )
+    model.add(Transfer("one", function=Linear(slope=1.0), noise=noise))
+    model.add(Compute("one_worth", function=near_two, inputs={"x": 1}, size=0))
+    model.add(Transfer("last", noise=noise))
+    model.connect("first", "one")
+    model.connect("one", "one_worth")
+    model.connect("one", "last")
+    model.nest("nest", "one", "one_worth")
+    model.input("x", "first")
+    model.output("last", "last")
+    inner = ControlSignal("one.function.slope", [0.5, 1.0, 2.0, 4.0], "override")
+    model.control(GridSearch([inner], "one_worth"), "nest")
+    if slope is None:
+        outer = ControlSignal("first.function.slope", OUTER, "override")
+        model.control(GridSearch([outer], "last"))
+    given = interpret(model.program("exact"), trials=30, inputs={"x": [[1.0]] * 30})
+    return given["last"].ravel()
+
+
+def test_a_search_around_a_search_meets_the_draws_of_the_trial_that_follows() -> None:
+    """So its outcome is the greatest of those that its candidates have by themselves."""
+    each = np.array([controlled_twice(slope) for slope in OUTER])
+    chosen = controlled_twice(None)
+    np.testing.assert_array_equal(chosen, each.max(axis=0))
+    assert np.unique(each.argmax(axis=0)).size > 1
+
+
 @function
 def squared(x):  # type: ignore[no-untyped-def]
     return 0.8 * x[0] ** 2

@@ -150,6 +150,56 @@ def controlled_at_two_levels(pnl: Any) -> Built:
     return net, given
 
 
+def _searches_with_noise(pnl: Any, inner_mode: str, outer_mode: str) -> Built:
+    """A search within the simulations of another one; what is before, in and after the nest draws,
+    and so each candidate of the outer search has to leave all draws to the next."""
+
+    def integrator(name: str, rate: float, seed: int) -> Any:
+        noise = pnl.NormalDist(seed=seed)
+        function = pnl.SimpleIntegrator(rate=rate, noise=noise)
+        return pnl.IntegratorMechanism(name=name, input_shapes=1, function=function)
+
+    def control(name: str, net: Any, entry: Any, monitored: Any, of: Any, **given: Any) -> Any:
+        return pnl.OptimizationControlMechanism(
+            name=name,
+            agent_rep=net,
+            state_features=[entry.input_port],
+            objective_mechanism=pnl.ObjectiveMechanism(name=f"{name}_of", monitor=[monitored]),
+            function=pnl.GridSearch(**given),
+            control_signals=[
+                pnl.ControlSignal(
+                    modulates=("rate", of),
+                    modulation=pnl.OVERRIDE,
+                    allocation_samples=[-1.0, 0.5, 2.0],
+                )
+            ],
+        )
+
+    entry = pnl.ProcessingMechanism(name="entry", input_shapes=1)
+    node = integrator("node", 1.0, 11)
+    inner = pnl.Composition(name="inner", pathways=[entry, node], controller_mode=inner_mode)
+    inner.add_controller(control("control", inner, entry, node, node, direction=pnl.MINIMIZE))
+    first, last = integrator("first", 0.5, 12), integrator("last", 0.5, 13)
+    net = pnl.Composition(pathways=[[first, inner, last]], controller_mode=outer_mode)
+    net.add_controller(control("outer_control", net, first, last, first))
+    return net, {"inputs": {first: [[1.0], [3.0], [0.1], [-2.0]]}, "num_trials": 8}
+
+
+@imported
+def searches_with_noise(pnl: Any) -> Built:
+    return _searches_with_noise(pnl, pnl.BEFORE, pnl.BEFORE)
+
+
+@imported
+def searches_with_noise_the_inner_one_afterwards(pnl: Any) -> Built:
+    return _searches_with_noise(pnl, pnl.AFTER, pnl.BEFORE)
+
+
+@imported
+def searches_with_noise_the_outer_one_afterwards(pnl: Any) -> Built:
+    return _searches_with_noise(pnl, pnl.BEFORE, pnl.AFTER)
+
+
 @imported
 def nested_cut_off(pnl: Any) -> Built:
     net, given, _, response = _between(pnl)
