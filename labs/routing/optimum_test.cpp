@@ -16,12 +16,7 @@ namespace {
 using namespace router;
 
 constexpr std::uint32_t short_pages = 11;
-// Sanitizers check each page when it is touched, so one pass is enough.
-#if defined(K2K_TSAN) || defined(K2K_ASAN)
-constexpr int rounds = 2;
-#else
 constexpr int rounds = 30;
-#endif
 
 TEST(Optimum, is_the_best_of_all_plans_of_every_short_request) {
   for (const Model& model : models()) {
