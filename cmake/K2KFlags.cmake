@@ -32,6 +32,9 @@ if(K2K_SANITIZE)
     # AddressSanitizer reports a use of null or of a freed object by itself. These checks of
     # UndefinedBehaviorSanitizer took 5 to 13 % of the time of compilation.
     add_compile_options(-fno-sanitize=null,object-size,vptr)
+    # At fixed addresses the start of a program relocates nothing: 20 MB of the sanitizers' tables hold addresses,
+    # and most tests are short.
+    add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>)
   endif()
 endif()
 
