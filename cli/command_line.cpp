@@ -7,6 +7,17 @@
 
 namespace k2k::cli {
 
+namespace {
+
+// CLI11 takes -1 as 2^64 - 1.
+std::string not_negative(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t\n");
+  if (first == std::string::npos || text[first] != '-') return {};
+  return "Value " + text + " is negative; name a number of 0 or more";
+}
+
+}  // namespace
+
 Option& Option::type(const char* name) {
   option_->type_name(name);
   return *this;
@@ -76,11 +87,11 @@ Option CommandLine::option(const char* name, double& value, const std::string& h
 }
 
 Option CommandLine::option(const char* name, std::uint32_t& value, const std::string& help) {
-  return {*app_->add_option(name, value, help), *context_};
+  return {*app_->add_option(name, value, help)->check(not_negative), *context_};
 }
 
 Option CommandLine::option(const char* name, std::uint64_t& value, const std::string& help) {
-  return {*app_->add_option(name, value, help), *context_};
+  return {*app_->add_option(name, value, help)->check(not_negative), *context_};
 }
 
 Option CommandLine::flag(const char* name, bool& value, const std::string& help) {
