@@ -101,5 +101,7 @@ int complain_config(const Error& error);
 int run(int argc, const char* const* argv, const std::vector<Command>& commands);
 // A program that is one command: `grep PATTERN` instead of `k2k grep PATTERN`.
 int run_alone(int argc, const char* const* argv, const Command& command);
+// The same for a program that k2k does not run: its help and messages name it k2k-NAME.
+int run_application(int argc, const char* const* argv, const Command& command);
 
 }  // namespace k2k::cli

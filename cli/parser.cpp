@@ -24,6 +24,11 @@ namespace {
 
 constexpr const char* configuration_group = "Configuration";
 
+// "k2k config", or "k2k-comd" of a program whose root is called "k2k-".
+std::string joined(const std::string& path, const std::string& name) {
+  return path.ends_with('-') ? path + name : path + " " + name;
+}
+
 // Thirty settings would fill the help: they are shown by --help-all and `k2k help config`.
 class Help : public CLI::Formatter {
  public:
@@ -38,7 +43,7 @@ class Help : public CLI::Formatter {
     std::string path;
     for (const CLI::App* at = app; at != nullptr; at = at->get_parent()) {
       if (at->get_name().empty()) continue;
-      path = path.empty() ? at->get_name() : at->get_name() + " " + path;
+      path = path.empty() ? at->get_name() : joined(at->get_name(), path);
     }
     return CLI::Formatter::make_usage(app, path.empty() ? name : path);
   }
@@ -116,7 +121,7 @@ std::pair<const CLI::App*, std::string> deepest(const CLI::App& root) {
   std::string path = root.get_name();
   while (!at->get_subcommands().empty()) {
     at = at->get_subcommands().back();
-    path += " " + at->get_name();
+    path = joined(path, at->get_name());
   }
   return {at, path};
 }
@@ -186,8 +191,8 @@ void remove_marks(CLI::App& app) {
 // The state of one invocation, so that `run` reads as its steps.
 class Invocation {
  public:
-  explicit Invocation(const std::vector<Command>& commands)
-      : root_("GPU kernels call the operating-system kernel.", "k2k") {
+  Invocation(const std::vector<Command>& commands, const char* name)
+      : root_("GPU kernels call the operating-system kernel.", name) {
     context_.root = &root_;
     context_.commands = &commands;
     context_.inputs = process_inputs();
@@ -265,8 +270,9 @@ class Invocation {
   bool bare_ = false;  // No arguments at all.
 };
 
-int guarded(int argc, const char* const* argv, const std::vector<Command>& commands) {
-  Invocation invocation(commands);
+int guarded(int argc, const char* const* argv, const std::vector<Command>& commands,
+            const char* name) {
+  Invocation invocation(commands, name);
   if (is_complete(argc, argv)) return complete(invocation.context(), argc, argv);
   if (const Command* const guest = guest_of(invocation.context(), argc, argv)) {
     return become_guest(*guest, argv);
@@ -279,10 +285,13 @@ int guarded(int argc, const char* const* argv, const std::vector<Command>& comma
 
 Result<LoadedConfig> Context::load() const { return load_config(inputs); }
 
-int run(int argc, const char* const* argv, const std::vector<Command>& commands) {
+namespace {
+
+int run_as(const char* name, int argc, const char* const* argv,
+           const std::vector<Command>& commands) {
   keep_standard_descriptors();
   try {
-    return guarded(argc, argv, commands);
+    return guarded(argc, argv, commands, name);
   } catch (const std::bad_alloc&) {
     return complain("out of memory; lower device.resident_waves or device.stack_bytes");
   } catch (const std::exception& error) {
@@ -290,10 +299,24 @@ int run(int argc, const char* const* argv, const std::vector<Command>& commands)
   }
 }
 
-int run_alone(int argc, const char* const* argv, const Command& command) {
+int run_one(const char* name, int argc, const char* const* argv, const Command& command) {
   std::vector<const char*> arguments = {"k2k", command.name.c_str()};
   arguments.insert(arguments.end(), argv + (argc > 0 ? 1 : 0), argv + argc);
-  return run(static_cast<int>(arguments.size()), arguments.data(), {command});
+  return run_as(name, static_cast<int>(arguments.size()), arguments.data(), {command});
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv, const std::vector<Command>& commands) {
+  return run_as("k2k", argc, argv, commands);
+}
+
+int run_alone(int argc, const char* const* argv, const Command& command) {
+  return run_one("k2k", argc, argv, command);
+}
+
+int run_application(int argc, const char* const* argv, const Command& command) {
+  return run_one("k2k-", argc, argv, command);
 }
 
 }  // namespace k2k::cli

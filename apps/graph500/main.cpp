@@ -3,5 +3,5 @@
 #include "apps/graph500/command.hpp"
 
 int main(int argc, char** argv) {
-  return k2k::cli::run_alone(argc, argv, k2k::cli::graph500_command());
+  return k2k::cli::run_application(argc, argv, k2k::cli::graph500_command());
 }

@@ -3,5 +3,5 @@
 #include "apps/minife/command.hpp"
 
 int main(int argc, char** argv) {
-  return k2k::cli::run_alone(argc, argv, k2k::cli::minife_command());
+  return k2k::cli::run_application(argc, argv, k2k::cli::minife_command());
 }

@@ -3,5 +3,5 @@
 #include "apps/signal_search/command.hpp"
 
 int main(int argc, char** argv) {
-  return k2k::cli::run_alone(argc, argv, k2k::cli::signal_search_command());
+  return k2k::cli::run_application(argc, argv, k2k::cli::signal_search_command());
 }
