@@ -16,16 +16,9 @@ namespace k2k::comd {
 namespace {
 
 constexpr char magic[] = {'K', '2', 'K', 'C', 'o', 'M', 'D', '\n'};
-constexpr const char* anew = apps::make_anew;
 
+using apps::damaged_input;
 using apps::wrong_input;
-
-Status judge_size(const AtomFile& file, std::uint64_t bytes) {
-  const std::uint64_t right = header_bytes + file.header.atoms * sizeof(Atom);
-  if (bytes == right) return {};
-  return wrong_input(file, fmt::format("the file has {} bytes, but {} atoms take {}; {}", bytes,
-                                       file.header.atoms, right, anew));
-}
 
 Status judge_header(const AtomFile& file) {
   const Header& header = file.header;
@@ -34,23 +27,22 @@ Status judge_header(const AtomFile& file) {
                        "no file of atoms, which begins with K2KCoMD; make one with --generate");
   }
   if (header.version != format_version || header.atom_bytes != sizeof(Atom)) {
-    return wrong_input(
+    return damaged_input(
         file, fmt::format("version {} of the format with {} bytes an atom, but this program "
-                          "reads version {} with {}; {}",
-                          header.version, header.atom_bytes, format_version, sizeof(Atom), anew));
+                          "reads version {} with {}",
+                          header.version, header.atom_bytes, format_version, sizeof(Atom)));
   }
   if (check_of(header) != header.check) {
-    return wrong_input(file,
-                       fmt::format("the header is damaged: its check does not fit; {}", anew));
+    return damaged_input(file, "the header is damaged: its check does not fit");
   }
-  if (header.atoms == 0) return wrong_input(file, fmt::format("no atoms; {}", anew));
+  if (header.atoms == 0) return damaged_input(file, "no atoms");
   if (header.atoms > atoms_most) {
     return wrong_input(file,
                        fmt::format("{} atoms; permitted are 1 to {}", header.atoms, atoms_most));
   }
   for (const double side : header.side) {
     if (!std::isfinite(side) || side <= 0) {
-      return wrong_input(file, fmt::format("a side of the box is {}; {}", side, anew));
+      return damaged_input(file, fmt::format("a side of the box is {}", side));
     }
     if (side < 2 * cutoff) {
       return wrong_input(
@@ -88,18 +80,16 @@ Result<AtomFile> open_atoms(const std::string& path) {
   auto opened = apps::open_input(path);
   if (!opened) return opened.error();
   AtomFile file{std::move(opened.value()), {}, {}};
-  const std::uint64_t bytes = file.bytes;
-  if (bytes < header_bytes) {
-    return wrong_input(file, fmt::format("the file has {} bytes, fewer than its header's {}; {}",
-                                         bytes, header_bytes, anew));
+  Status judged =
+      apps::read_header(file, std::as_writable_bytes(std::span(&file.header, 1)), header_bytes);
+  if (judged) judged = judge_header(file);
+  if (judged) {
+    judged = apps::judge_size(file, header_bytes + file.header.atoms * sizeof(Atom),
+                              fmt::format("{} atoms", file.header.atoms));
   }
-  if (Status read = apps::read_at(file, &file.header, sizeof(Header), 0); !read) {
-    return read.error();
-  }
-  if (Status judged = judge_header(file); !judged) return judged.error();
-  if (Status judged = judge_size(file, bytes); !judged) return judged.error();
+  if (!judged) return judged.error();
   file.offset = header_bytes;
-  file.bytes = bytes - header_bytes;
+  file.bytes = file.size - header_bytes;
   file.box = box_of(file.header.side, file.header.atoms);
   return Result<AtomFile>(std::move(file));
 }
@@ -110,27 +100,24 @@ Error wrong_atom(const AtomFile& file, Wrong wrong, std::uint64_t index, const A
       fmt::format("({:.6g}, {:.6g}, {:.6g})", atom.place[0], atom.place[1], atom.place[2]);
   switch (wrong) {
     case Wrong::damaged:
-      return wrong_input(
-          file, fmt::format("atom {} is damaged: its check does not fit; {}", index, anew));
+      return damaged_input(file, fmt::format("atom {} is damaged: its check does not fit", index));
     case Wrong::not_finite:
-      return wrong_input(
-          file,
-          fmt::format("atom {} has a place or a velocity that is not finite: {} and "
-                      "({:.6g}, {:.6g}, {:.6g}); {}",
-                      index, place, atom.velocity[0], atom.velocity[1], atom.velocity[2], anew));
+      return damaged_input(
+          file, fmt::format("atom {} has a place or a velocity that is not finite: {} and "
+                            "({:.6g}, {:.6g}, {:.6g})",
+                            index, place, atom.velocity[0], atom.velocity[1], atom.velocity[2]));
     case Wrong::outside:
-      return wrong_input(
-          file,
-          fmt::format("atom {} lies at {}, outside the box of {:.6g} x {:.6g} x "
-                      "{:.6g}; {}",
-                      index, place, file.box.side[0], file.box.side[1], file.box.side[2], anew));
+      return damaged_input(
+          file, fmt::format("atom {} lies at {}, outside the box of {:.6g} x {:.6g} x "
+                            "{:.6g}",
+                            index, place, file.box.side[0], file.box.side[1], file.box.side[2]));
     case Wrong::strange_id:
-      return wrong_input(
-          file, fmt::format("atom {} has the id {}, but the ids of {} atoms end at {}; {}", index,
-                            atom.id, file.header.atoms, file.header.atoms - 1, anew));
+      return damaged_input(
+          file, fmt::format("atom {} has the id {}, but the ids of {} atoms end at {}", index,
+                            atom.id, file.header.atoms, file.header.atoms - 1));
     case Wrong::id_twice:
-      return wrong_input(file, fmt::format("atom {} has the id {}, as another atom has; {}", index,
-                                           atom.id, anew));
+      return damaged_input(
+          file, fmt::format("atom {} has the id {}, as another atom has", index, atom.id));
     case Wrong::crowded:
       return wrong_input(file,
                          fmt::format("step {}: too many atoms in the cell of atom {} at {}; make a "

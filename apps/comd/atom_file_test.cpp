@@ -25,9 +25,7 @@ class AtomFileTest : public AtomsTest {
  protected:
   // The message of an open that is refused, without the path.
   [[nodiscard]] std::string open_refusal(const std::string& name) const {
-    const auto opened = open_atoms(path(name));
-    if (opened) return "no error";
-    return opened.error().message.substr(path(name).size() + 2);
+    return InputTest::refusal(path(name), open_atoms(path(name)));
   }
   // The same of a file with a header that `change` makes wrong, and whose check fits.
   template <class Change>
@@ -67,11 +65,11 @@ TEST_F(AtomFileTest, holds_what_was_written) {
 }
 
 TEST_F(AtomFileTest, is_refused_if_it_is_no_file_of_atoms) {
-  EXPECT_EQ(open_refusal("nowhere"), "No such file or directory");
+  EXPECT_EQ(open_refusal("nowhere"), "No such file or directory; name a file that --generate made");
   std::filesystem::create_directory(path("folder"));
-  EXPECT_EQ(open_refusal("folder"), "no regular file; name a file of --generate");
+  EXPECT_EQ(open_refusal("folder"), "not a regular file; name a file that --generate made");
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
-  EXPECT_EQ(open_refusal("pipe"), "no regular file; name a file of --generate");
+  EXPECT_EQ(open_refusal("pipe"), "not a regular file; name a file that --generate made");
   std::ofstream(path("short")) << "K2KCoMD\n";
   EXPECT_EQ(open_refusal("short"),
             "the file has 8 bytes, fewer than its header's 4096; make the file anew with "
@@ -130,7 +128,9 @@ TEST_F(AtomFileTest, is_refused_if_it_tells_of_more_atoms_than_it_may_have) {
 }
 
 TEST_F(AtomFileTest, that_cannot_be_written_whole_is_not_left_behind) {
-  EXPECT_EQ(generate("/dev/full/atoms", {}).error().message, "/dev/full/atoms: Not a directory");
+  EXPECT_EQ(generate("/dev/full/atoms", {}).error().message,
+            "/dev/full/atoms: Not a directory; name a path that does not exist, in a folder that "
+            "may be written to");
   EXPECT_EQ(generate(path("small"), {.unit_cells = 3}).error().message,
             "the cutoff of 2.5 is larger than half the box's side of 4.685; take more --unit-cells "
             "or a larger --lattice");
@@ -140,7 +140,9 @@ TEST_F(AtomFileTest, that_cannot_be_written_whole_is_not_left_behind) {
     const rlimit limit{8192, 8192};
     ::setrlimit(RLIMIT_FSIZE, &limit);
     const Status cut = generate(path("cut"), {.unit_cells = 4});
-    return !cut && cut.error().message == path("cut") + "/sorted: File too large" &&
+    return !cut &&
+           cut.error().message ==
+               path("cut") + "/sorted: File too large; the file needs 12288 more bytes there" &&
            ::access(path("cut").c_str(), F_OK) != 0;
   };
   EXPECT_EXIT(::_exit(told() ? 0 : 1), testing::ExitedWithCode(0), "");
@@ -148,7 +150,10 @@ TEST_F(AtomFileTest, that_cannot_be_written_whole_is_not_left_behind) {
 
 TEST_F(AtomFileTest, is_generated_in_both_orders) {
   ASSERT_TRUE(generate(path("in"), {.unit_cells = 4, .seed = 8}));
-  EXPECT_EQ(generate(path("in"), {}).error().message, path("in") + ": File exists");
+  EXPECT_EQ(
+      generate(path("in"), {}).error().message,
+      path("in") +
+          ": File exists; name a path that does not exist, in a folder that may be written to");
   for (const std::uint32_t sorted : {0u, 1u}) {
     const auto file = open_atoms(path(sorted != 0 ? "in/sorted" : "in/unsorted"));
     ASSERT_TRUE(file);

@@ -1,6 +1,5 @@
 #pragma once
-// For tests: files of atoms in a folder of their own, right ones and wrong ones, and a small
-// device.
+// For tests: files of atoms in a folder of their own, right ones and wrong ones.
 //
 // Threading: the test's.
 
@@ -11,20 +10,14 @@
 
 #include "apps/comd/lattice.hpp"
 #include "apps/comd/simulate.hpp"
-#include "base/temporary_folder.hpp"
+#include "apps/common/input_fixture.hpp"
 
 namespace k2k::comd {
 
-inline RuntimeConfig small_device() {
-  RuntimeConfig config;
-  config.backend = "cpu";
-  config.device.compute_units = 1;
-  return config;
-}
+using apps::small_device;
 
-class AtomsTest : public testing::Test {
+class AtomsTest : public apps::InputTest {
  protected:
-  [[nodiscard]] std::string path(const std::string& name) const { return own_.path() + "/" + name; }
   // A new file of these atoms, opened.
   [[nodiscard]] AtomFile file_of(const Atoms& atoms, const std::string& name = "atoms") const {
     std::filesystem::remove(path(name));
@@ -41,14 +34,8 @@ class AtomsTest : public testing::Test {
   }
   // The message of a run that ends with an error, without the file's path.
   [[nodiscard]] static std::string refusal(const AtomFile& file, const Settings& settings) {
-    const auto outcome = simulate(file, settings, small_device());
-    if (outcome) return "no error";
-    const std::string& message = outcome.error().message;
-    return message.rfind(file.path + ": ", 0) == 0 ? message.substr(file.path.size() + 2) : message;
+    return InputTest::refusal(file.path, simulate(file, settings, small_device()));
   }
-
- private:
-  const TemporaryFolder own_ = TemporaryFolder::create("k2k-comd").value();
 };
 
 }  // namespace k2k::comd

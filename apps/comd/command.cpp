@@ -38,7 +38,7 @@ nlohmann::ordered_json json_of(const comd::Sums& sums) {
           {"momentum", {sums.momentum[0], sums.momentum[1], sums.momentum[2]}}};
 }
 
-nlohmann::ordered_json json_of(const apps::Resident& resident) {
+nlohmann::ordered_json json_of(const apps::ProcessMemory& resident) {
   return {{"resident_bytes", resident.bytes}, {"linux_faults", resident.faults}};
 }
 
@@ -124,9 +124,7 @@ int run_comd(ComdFlags& flags, const Context& context) {
   const auto file = comd::open_atoms(flags.file);
   if (!file) return tell(file.error().message);
   flags.settings.by = flags.by == "serial" ? comd::By::serial : comd::By::kernel;
-  flags.settings.mode = flags.mode == "huge"     ? apps::Mode::huge
-                        : flags.mode == "pinned" ? apps::Mode::pinned
-                                                 : apps::Mode::demand;
+  flags.settings.mode = apps::mode_of(flags.mode);
   const auto outcome = comd::simulate(*file, flags.settings, loaded.value().config);
   if (!outcome) return tell(outcome.error().message);
   return print(context.json ? json_text(*file, *outcome, flags) : table_text(*file, *outcome));
@@ -143,7 +141,7 @@ Run add_comd(CommandLine& line, Context& context) {
   line.option("--mode", flags->mode,
               "When the atoms come into memory: at a kernel's first access (demand), or before the "
               "launch (pinned: pages of 4 KiB; huge: of 2 MiB)")
-      .one_of({"demand", "pinned", "huge"})
+      .one_of(apps::mode_words())
       .show_default()
       .last_wins();
   line.option("--steps", settings.steps, "Steps of velocity Verlet")

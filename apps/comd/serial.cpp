@@ -165,12 +165,12 @@ Result<Outcome> simulate_serially(const AtomFile& file, const Settings& settings
     return std::chrono::duration<double>(now() - begin).count();
   };
   Outcome outcome;
-  outcome.begin = apps::resident_now();
+  outcome.begin = apps::process_memory_now();
   const Instant begin = now();
   auto read = read_by_id(file);
   if (!read) return read.error();
   outcome.read_seconds = seconds_since(begin);
-  outcome.taken = apps::resident_now();
+  outcome.taken = apps::process_memory_now();
   SerialAtoms atoms(file.box, std::move(read.value()));
   atoms.push();
   outcome.sums.push_back(atoms.sums(0));
@@ -186,7 +186,7 @@ Result<Outcome> simulate_serially(const AtomFile& file, const Settings& settings
       outcome.sums.push_back(atoms.sums(step));
     }
   }
-  outcome.end = apps::resident_now();
+  outcome.end = apps::process_memory_now();
   outcome.seconds = seconds_since(begin);
   if (settings.keep_atoms) {
     outcome.atoms = atoms.atoms();

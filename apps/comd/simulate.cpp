@@ -20,13 +20,6 @@ constexpr std::uint32_t items_on_gpu = 128;
 
 double seconds_from(Instant begin) { return std::chrono::duration<double>(now() - begin).count(); }
 
-std::uint64_t fault_requests(const Runtime& runtime) {
-  for (const server::CallStats& call : runtime.stats().calls) {
-    if (call.name == "fault_in") return call.count;
-  }
-  return 0;
-}
-
 // A run of the kernels on a file: its memory, its launches, and what it found.
 class Simulation {
  public:
@@ -69,7 +62,7 @@ class Simulation {
   Status run(Outcome& outcome) {
     if (Status taken = launch(Phase::take, 0, outcome); !taken) return taken;
     outcome.take_seconds = outcome.kernel_seconds;
-    outcome.taken = apps::resident_now();
+    outcome.taken = apps::process_memory_now();
     if (Status right = judge(0); !right) return right;
     for (const Phase phase : {Phase::order, Phase::first_push}) {
       if (Status done = launch(phase, 0, outcome); !done) return done;
@@ -80,8 +73,8 @@ class Simulation {
       if (step % settings_.every != 0 && step != settings_.steps) continue;
       if (Status summed = sum_up(step, outcome); !summed) return summed;
     }
-    outcome.end = apps::resident_now();
-    outcome.requests = fault_requests(runtime_);
+    outcome.end = apps::process_memory_now();
+    outcome.requests = apps::fault_requests(runtime_);
     outcome.pages = memory_->demand_pages();
     outcome.huge_bytes = memory_->huge_bytes();
     return settings_.keep_atoms ? keep(outcome) : Status{};
@@ -188,7 +181,7 @@ Result<Outcome> simulate(const AtomFile& file, const Settings& settings,
                          const RuntimeConfig& config) {
   if (settings.by == By::serial) return simulate_serially(file, settings);
   Outcome outcome;
-  outcome.begin = apps::resident_now();
+  outcome.begin = apps::process_memory_now();
   const Instant begin = now();
   auto runtime = Runtime::create(config);
   if (!runtime) return runtime.error();

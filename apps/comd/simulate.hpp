@@ -9,6 +9,7 @@
 #include "apps/comd/atom_file.hpp"
 #include "apps/comd/kernel.hpp"
 #include "apps/common/input_memory.hpp"
+#include "apps/common/resident.hpp"
 #include "runtime/settings/config.hpp"
 
 namespace k2k::comd {
@@ -49,9 +50,9 @@ struct Outcome {
   std::uint64_t requests = 0;  // Page faults of kernels that the server resolved.
   std::uint64_t pages = 0;     // That came on demand.
   std::uint64_t huge_bytes = 0;
-  apps::Resident begin;       // Before the runtime and the memory were made,
-  apps::Resident taken;       // after the first launch,
-  apps::Resident end;         // and after the last one.
+  apps::ProcessMemory begin;  // Before the runtime and the memory were made,
+  apps::ProcessMemory taken;  // after the first launch,
+  apps::ProcessMemory end;    // and after the last one.
   std::vector<Atom> atoms;    // By id, if they were to be kept; checks as in the file.
   std::vector<Force> forces;  // By id.
 

@@ -1,25 +1,27 @@
 // Goal: a generator's folder has all of its files or does not exist, and no file is replaced; an
-// input that becomes shorter is told at the next read.
+// input that is too short, or that changes while it is open, is told with the remedy.
 
 #include "apps/common/input_file.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "apps/common/check_words.hpp"
-#include "base/temporary_folder.hpp"
+#include "apps/common/input_fixture.hpp"
 
 namespace k2k::apps {
 namespace {
 
-class InputFiles : public testing::Test {
+class InputFiles : public InputTest {
  protected:
-  [[nodiscard]] std::string path(const std::string& name) const { return own_.path() + "/" + name; }
   static std::span<const std::byte> bytes_of(const std::string& text) {
     return std::as_bytes(std::span(text));
   }
@@ -31,9 +33,6 @@ class InputFiles : public testing::Test {
 
   const std::string head_ = "head";
   const std::string body_ = "body and more";
-
- private:
-  const TemporaryFolder own_ = TemporaryFolder::create("k2k-inputs").value();
 };
 
 TEST_F(InputFiles, are_written_with_their_header_first) {
@@ -44,7 +43,10 @@ TEST_F(InputFiles, are_written_with_their_header_first) {
 TEST_F(InputFiles, do_not_replace_a_file) {
   std::ofstream(path("one")) << "mine";
   const Status refused = write_new_file({path("one"), bytes_of(head_), bytes_of(body_)});
-  EXPECT_EQ(refused.error().message, path("one") + ": File exists");
+  EXPECT_EQ(
+      refused.error().message,
+      path("one") +
+          ": File exists; name a path that does not exist, in a folder that may be written to");
   EXPECT_EQ(content(path("one")), "mine");
 }
 
@@ -58,7 +60,9 @@ TEST_F(InputFiles, are_all_in_their_folder_or_there_is_none) {
   EXPECT_EQ(write_new_folder(path("both"), both).error().code, EEXIST);
   const NewFile some[] = {good, other, bad};
   EXPECT_EQ(write_new_folder(path("some"), some).error().message,
-            path("some/no/where") + ": No such file or directory");
+            path("some/no/where") +
+                ": No such file or directory; name a path that does not exist, in a folder that "
+                "may be written to");
   EXPECT_FALSE(std::filesystem::exists(path("some")));
 }
 
@@ -78,6 +82,57 @@ TEST_F(InputFiles, that_become_shorter_are_told) {
   EXPECT_EQ(read_at(*file, read.data(), 100, 0).error().message, told);
   EXPECT_EQ(still_whole(*file).error().message, told);
   EXPECT_EQ(still_whole(*file).error().code, EIO);
+}
+
+TEST_F(InputFiles, that_grow_or_are_written_to_are_told) {
+  const std::string changed =
+      ": the file was changed while it was in use: it had 4 bytes, and has ";
+  const std::string anew = "; make the file anew with --generate";
+  for (const std::string& now : {std::string("xxxxx"), std::string("yyyy")}) {
+    std::ofstream(path("one")) << "xxxx";
+    const auto file = open_input(path("one"));
+    ASSERT_TRUE(file);
+    EXPECT_TRUE(unchanged(*file));
+    std::ofstream(path("one")) << now;
+    const timespec times[2] = {{0, UTIME_OMIT}, {1'000'000'000, 0}};
+    ASSERT_EQ(::utimensat(AT_FDCWD, path("one").c_str(), times, 0), 0);
+    EXPECT_TRUE(still_whole(*file));
+    EXPECT_EQ(unchanged(*file).error().message,
+              path("one") + changed + std::to_string(now.size()) + anew);
+    EXPECT_EQ(unchanged(*file).error().code, EIO);
+  }
+}
+
+TEST_F(InputFiles, have_the_size_of_their_header_and_content) {
+  std::ofstream(path("one")) << "head and";
+  const auto file = open_input(path("one"));
+  ASSERT_TRUE(file);
+  std::byte header[4];
+  EXPECT_TRUE(read_header(*file, header, 8));
+  EXPECT_EQ(header[3], std::byte{'d'});
+  EXPECT_EQ(read_header(*file, header, 9).error().message,
+            path("one") +
+                ": the file has 8 bytes, fewer than its header's 9; make the file anew with "
+                "--generate");
+  EXPECT_TRUE(judge_size(*file, 8, "two words"));
+  EXPECT_EQ(judge_size(*file, 7, "two words").error().message,
+            path("one") +
+                ": the file has 8 bytes, but two words take 7; make the file anew with --generate");
+}
+
+TEST_F(InputFiles, that_the_disk_has_no_room_for_tell_the_missing_bytes) {
+  const Ended ended = in_child([&] {  // A limit cannot be raised again.
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{8, 8};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    const Status cut = write_new_file({path("one"), bytes_of(head_), bytes_of(body_)});
+    return !cut && cut.error().message ==
+                       path("one") + ": File too large; the file needs 9 more bytes there"
+               ? 0
+               : 1;
+  });
+  EXPECT_EQ(ended.status, 0);
+  EXPECT_FALSE(std::filesystem::exists(path("one")));
 }
 
 TEST(CheckOfWords, differs_for_zeros_for_one_bit_and_for_another_order) {

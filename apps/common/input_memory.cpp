@@ -2,87 +2,142 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <sstream>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "apps/common/device_blocks.hpp"
+#include "apps/common/resident.hpp"
 #include "base/huge_pages.hpp"
 
 namespace k2k::apps {
 
-Resident resident_now() {
-  std::ifstream statm("/proc/self/statm");
-  std::uint64_t whole = 0;
-  std::uint64_t pages = 0;
-  statm >> whole >> pages;
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return {pages * 4096, static_cast<std::uint64_t>(usage.ru_minflt + usage.ru_majflt)};
+namespace {
+
+constexpr std::size_t piece_bytes = std::size_t{4} << 20;  // Of a copy into a GPU's memory.
+
+Error no_memory(std::size_t bytes, int error) {
+  return Error{error, fmt::format("no memory for {} bytes of input ({}); take --mode demand, make "
+                                  "a smaller file, or raise the memory limit",
+                                  bytes, std::strerror(error))};
 }
 
-void UnmapInput::operator()(void* address) const { ::munmap(address, bytes); }
+// For the handler, which may not allocate.
+char cut_line[8192];
+std::size_t cut_line_bytes = 0;
 
-std::uint64_t InputMemory::demand_pages() const { return region_ ? region_->counters().pages : 0; }
+void end_with_line(int) {
+  [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, cut_line, cut_line_bytes);
+  ::_exit(1);
+}
 
-// From /proc/self/smaps: the mapping that holds the data.
-std::uint64_t InputMemory::huge_bytes() const {
-  if (mapped_ == nullptr) return 0;
-  std::ifstream maps("/proc/self/smaps");
-  const auto wanted = reinterpret_cast<std::uintptr_t>(data_);
-  bool inside = false;
-  for (std::string line; std::getline(maps, line);) {
-    std::uintptr_t begin = 0;
-    std::uintptr_t end = 0;
-    char dash = 0;
-    std::istringstream range(line);
-    if (range >> std::hex >> begin >> dash >> end && dash == '-') {
-      inside = begin <= wanted && wanted < end;
-    } else if (inside && line.rfind("AnonHugePages:", 0) == 0) {
-      return std::stoull(line.substr(std::strlen("AnonHugePages:"))) * 1024;
-    }
+}  // namespace
+
+Mode mode_of(const std::string& word) {
+  return word == "huge" ? Mode::huge : word == "pinned" ? Mode::pinned : Mode::demand;
+}
+
+std::uint64_t fault_requests(const Runtime& runtime) {
+  for (const server::CallStats& call : runtime.stats().calls) {
+    if (call.name == "fault_in") return call.count;
   }
   return 0;
 }
 
-Status InputMemory::map(std::size_t bytes, bool huge) {
+Result<Pages> Pages::zeros(std::size_t bytes, bool huge) {
   const std::size_t page = huge ? huge_page_bytes : 4096;
-  const std::size_t whole = (bytes + page - 1) / page * page + (huge ? huge_page_bytes : 0);
-  void* const address =
-      ::mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (address == MAP_FAILED) {
-    return Error{errno, fmt::format("no memory for {} bytes of input ({}); make a smaller file, or "
-                                    "raise the memory limit",
-                                    bytes, std::strerror(errno))};
+  const std::size_t whole = (bytes + page - 1) / page * page;
+  // A huge page needs a boundary of its size.
+  const std::size_t room = huge ? whole + huge_page_bytes : whole;
+  void* const mapped =
+      ::mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return no_memory(bytes, errno);
+  auto* data = static_cast<std::byte*>(mapped);
+  if (huge) {
+    const std::size_t before = (page - reinterpret_cast<std::uintptr_t>(mapped) % page) % page;
+    if (before != 0) ::munmap(data, before);
+    data += before;
+    ::munmap(data + whole, page - before);
   }
-  mapped_ = std::unique_ptr<void, UnmapInput>(address, {whole});
-  ::madvise(address, whole, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-  const auto first = (reinterpret_cast<std::uintptr_t>(address) + page - 1) / page * page;
-  data_ = reinterpret_cast<void*>(first);
-  return {};
+  ::madvise(data, whole, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  return Pages(data, whole);
 }
 
-// Through memory of the host.
+Result<Pages> Pages::of_file(const InputFile& file) {
+  void* const mapped = ::mmap(nullptr, file.bytes, PROT_READ, MAP_PRIVATE, file.descriptor.number(),
+                              static_cast<off_t>(file.offset));
+  if (mapped == MAP_FAILED) {
+    const int error = errno;
+    return wrong_input(file,
+                       fmt::format("cannot be mapped ({}); take --mode pinned, or make a smaller "
+                                   "file",
+                                   std::strerror(error)),
+                       error);
+  }
+  return Pages(static_cast<std::byte*>(mapped), file.bytes);
+}
+
+Pages::~Pages() {
+  if (data_ != nullptr) ::munmap(data_, bytes_);
+}
+
+Pages::Pages(Pages&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
+
+CutFileReport::CutFileReport(const InputFile& file, const char* program) {
+  const std::string line = fmt::format(
+      "{}: {}\n", program,
+      damaged_input(file, "the file became shorter while it was mapped: a page of it is gone")
+          .message);
+  cut_line_bytes = std::min(line.size(), sizeof(cut_line));
+  std::memcpy(cut_line, line.data(), cut_line_bytes);
+  struct sigaction action{};
+  action.sa_handler = end_with_line;
+  ::sigaction(SIGBUS, &action, &before_);
+}
+
+CutFileReport::~CutFileReport() { ::sigaction(SIGBUS, &before_, nullptr); }
+
+std::uint64_t InputMemory::demand_pages() const { return region_ ? region_->counters().pages : 0; }
+
+std::uint64_t InputMemory::huge_bytes() const { return pages_ ? huge_bytes_at(data_) : 0; }
+
+Status InputMemory::read_into_pages(const InputFile& file, bool huge) {
+  auto pages = Pages::zeros(file.bytes, huge);
+  if (!pages) return pages.error();
+  pages_.emplace(std::move(*pages));
+  data_ = pages_->data();
+  if (Status read = read_at(file, data_, file.bytes, file.offset); !read) return read;
+  if (!huge || huge_bytes() != 0) return {};
+  return Error{ENOTSUP,
+               "Linux gave no huge page; write madvise to "
+               "/sys/kernel/mm/transparent_hugepage/enabled, free memory, or take --mode pinned"};
+}
+
 Status InputMemory::read_into_device(Runtime& runtime, const InputFile& file) {
-  std::vector<std::byte> bytes(file.bytes);
-  if (Status read = read_at(file, bytes.data(), file.bytes, file.offset); !read) return read;
   const auto memory = runtime.allocate(file.bytes);
   if (!memory) return memory.error();
   on_device_ = std::unique_ptr<void, FreeInput>(*memory, {&runtime});
   data_ = *memory;
-  return runtime.copy(data_, bytes.data(), file.bytes);
+  std::vector<std::byte> piece(std::min<std::uint64_t>(piece_bytes, file.bytes));
+  for (std::uint64_t done = 0; done < file.bytes; done += piece.size()) {
+    const std::uint64_t bytes = std::min<std::uint64_t>(piece.size(), file.bytes - done);
+    Status read = read_at(file, piece.data(), bytes, file.offset + done);
+    if (read) read = runtime.copy(as<std::byte>() + done, piece.data(), bytes);
+    if (!read) return read;
+  }
+  return {};
 }
 
 Result<InputMemory> InputMemory::create(Runtime& runtime, const InputFile& file, Mode mode,
                                         const char* name) {
   InputMemory memory;
+  const DeviceInfo& device = runtime.device();
+  Status ready;
   if (mode == Mode::demand) {
     auto region = DemandRegion::file(runtime, file.descriptor.number(),
                                      static_cast<std::int64_t>(file.offset),
@@ -90,26 +145,30 @@ Result<InputMemory> InputMemory::create(Runtime& runtime, const InputFile& file,
     if (!region) return region.error();
     memory.region_ = std::move(region.value());
     memory.data_ = memory.region_->data();
-    return Result<InputMemory>(std::move(memory));
-  }
-  Status ready;
-  if (!runtime.device().reaches_host_pages) {
-    if (mode == Mode::huge) {
-      return Error{ENOTSUP,
-                   fmt::format("the device '{}' does not reach huge pages of the host; take "
-                               "--mode pinned",
-                               runtime.device().name)};
-    }
+  } else if (mode == Mode::huge && !device.reaches_host_pages) {
+    return Error{ENOTSUP,
+                 fmt::format("the device '{}' does not reach huge pages of the host; take --mode "
+                             "pinned, or --backend cpu",
+                             device.name)};
+  } else if (mode == Mode::pinned && device.platform != "cpu") {
     ready = memory.read_into_device(runtime, file);
   } else {
-    ready = memory.map(file.bytes, mode == Mode::huge);
-    if (ready) ready = read_at(file, memory.data_, file.bytes, file.offset);
+    ready = memory.read_into_pages(file, mode == Mode::huge);
   }
   if (!ready) return ready.error();
-  if (mode == Mode::huge && memory.huge_bytes() == 0) {
-    return Error{ENOTSUP,
-                 "Linux gave no huge page; write madvise to "
-                 "/sys/kernel/mm/transparent_hugepage/enabled, free memory, or take --mode pinned"};
+  return Result<InputMemory>(std::move(memory));
+}
+
+Result<InputMemory> InputMemory::on_host(const InputFile& file, Mode mode, const char* program) {
+  InputMemory memory;
+  if (mode == Mode::demand) {
+    auto pages = Pages::of_file(file);
+    if (!pages) return pages.error();
+    memory.pages_.emplace(std::move(*pages));
+    memory.data_ = memory.pages_->data();
+    memory.report_ = std::make_unique<CutFileReport>(file, program);
+  } else if (Status ready = memory.read_into_pages(file, mode == Mode::huge); !ready) {
+    return ready.error();
   }
   return Result<InputMemory>(std::move(memory));
 }

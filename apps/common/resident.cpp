@@ -2,10 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <system_error>
 
@@ -56,9 +59,37 @@ std::uint64_t cached_bytes(int descriptor, std::uint64_t bytes) {
   return static_cast<std::uint64_t>(cached) * page;
 }
 
-std::uint64_t huge_bytes_now() {
-  return kilobyte_line(text_of("/proc/self/smaps_rollup"), "AnonHugePages");
+std::uint64_t huge_bytes_at(const void* address) {
+  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+  std::ifstream maps("/proc/self/smaps");
+  bool inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+    char dash = 0;
+    std::istringstream range(line);
+    if (range >> std::hex >> begin >> dash >> end && dash == '-') {
+      inside = begin <= wanted && wanted < end;
+    } else if (inside && line.rfind("AnonHugePages:", 0) == 0) {
+      return kilobyte_line(line, "AnonHugePages");
+    }
+  }
+  return 0;
 }
+
+LinuxFaults linux_faults_now() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return {static_cast<std::uint64_t>(usage.ru_minflt), static_cast<std::uint64_t>(usage.ru_majflt)};
+}
+
+ResidentBytes resident_now() {
+  const std::string text = text_of("/proc/self/status");
+  return {kilobyte_line(text, "RssAnon"), kilobyte_line(text, "RssFile"),
+          kilobyte_line(text, "RssShmem")};
+}
+
+ProcessMemory process_memory_now() { return {resident_now().own(), linux_faults_now().all()}; }
 
 Resident::Resident(bool by_thread, int descriptor, std::uint64_t input_bytes)
     : begin_(now()), descriptor_(descriptor), input_bytes_(input_bytes) {
@@ -77,10 +108,7 @@ Resident::~Resident() { end(); }
 void Resident::mark() {
   ResidentSample sample;
   sample.seconds = std::chrono::duration<double>(now() - begin_).count();
-  const std::string text = text_of("/proc/self/status");
-  sample.anonymous = kilobyte_line(text, "RssAnon");
-  sample.file = kilobyte_line(text, "RssFile");
-  sample.shared = kilobyte_line(text, "RssShmem");
+  static_cast<ResidentBytes&>(sample) = resident_now();
   sample.cached = cached_bytes(descriptor_, input_bytes_);
   const std::lock_guard lock(mutex_);
   if (samples_.size() == samples_max) {

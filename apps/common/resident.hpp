@@ -1,8 +1,10 @@
 #pragma once
-// A process's physical memory over a run (thesis, figure 4.8): its own pages by kind, and apart
-// from them the pages of an input file in the page cache, which belong to no process.
+// A process's physical memory and its page faults: now, and memory over a run (thesis, figure 4.8).
+// Its own pages are told by kind, and apart from them the pages of an input file in the page cache,
+// which belong to no process.
 //
-// Threading: mark() from any thread; one thread of its own, from the constructor to end().
+// Threading: any thread; mark() likewise. Resident has a thread of its own, from the constructor to
+// end().
 
 #include <condition_variable>
 #include <cstdint>
@@ -15,14 +17,35 @@
 
 namespace k2k::apps {
 
-struct ResidentSample {
-  double seconds = 0;           // Since the constructor.
-  std::uint64_t anonymous = 0;  // Bytes, as all that follow.
-  std::uint64_t file = 0;       // Mapped from files: programs, libraries, the input.
-  std::uint64_t shared = 0;     // Shared memory.
-  std::uint64_t cached = 0;     // Of the input in the page cache, mapped or not.
+// Faults that Linux resolved, of all threads of the process.
+struct LinuxFaults {
+  std::uint64_t minor = 0;
+  std::uint64_t major = 0;  // Those that waited for storage.
+
+  [[nodiscard]] std::uint64_t all() const { return minor + major; }
+};
+LinuxFaults linux_faults_now();
+
+// Bytes of physical memory.
+struct ResidentBytes {
+  std::uint64_t anonymous = 0;
+  std::uint64_t file = 0;    // Mapped from files: programs, libraries, the input.
+  std::uint64_t shared = 0;  // Shared memory.
 
   [[nodiscard]] std::uint64_t own() const { return anonymous + file + shared; }
+};
+ResidentBytes resident_now();
+
+// Of the process at one moment of a run.
+struct ProcessMemory {
+  std::uint64_t bytes = 0;   // Resident.
+  std::uint64_t faults = 0;  // Linux' own.
+};
+ProcessMemory process_memory_now();
+
+struct ResidentSample : ResidentBytes {
+  double seconds = 0;        // Since the constructor.
+  std::uint64_t cached = 0;  // Bytes of the input in the page cache, mapped or not.
 };
 
 // Bytes of the line "NAME: N kB" in a text like /proc/self/status; 0 if it has none.
@@ -31,8 +54,8 @@ std::uint64_t kilobyte_line(std::string_view text, std::string_view name);
 // Bytes of [0, bytes) of the file in the page cache; 0 where Linux does not tell.
 std::uint64_t cached_bytes(int descriptor, std::uint64_t bytes);
 
-// Bytes of this process in transparent huge pages; walks all its pages.
-std::uint64_t huge_bytes_now();
+// Bytes in transparent huge pages of the mapping that holds the address (/proc/self/smaps).
+std::uint64_t huge_bytes_at(const void* address);
 
 class Resident {
  public:

@@ -1,5 +1,5 @@
-// Goal: the pages of a process are told by kind, those of a file in the page cache apart; a long
-// run keeps a bounded number of samples.
+// Goal: the pages of a process are told by kind, those of a file in the page cache apart, and its
+// page faults are counted; a long run keeps a bounded number of samples.
 
 #include "apps/common/resident.hpp"
 
@@ -50,6 +50,24 @@ TEST(Resident, tells_anonymous_pages_and_the_cached_pages_of_a_file_apart) {
   EXPECT_EQ(cached_bytes(file, 0), 0u);
   EXPECT_EQ(cached_bytes(-1, 4096), 0u);
   ::close(file);
+}
+
+TEST(Resident, counts_faults_and_bytes_of_touched_pages) {
+  constexpr std::size_t touched = 32 * megabyte;
+  void* const memory =
+      ::mmap(nullptr, touched, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  ::madvise(memory, touched, MADV_NOHUGEPAGE);
+  const LinuxFaults faults = linux_faults_now();
+  const ProcessMemory before = process_memory_now();
+  for (std::size_t at = 0; at < touched; at += 4096) static_cast<volatile char*>(memory)[at] = 1;
+  const ProcessMemory after = process_memory_now();
+  EXPECT_GE(linux_faults_now().minor, faults.minor + touched / 4096);
+  EXPECT_GE(after.faults, before.faults + touched / 4096);
+  EXPECT_GT(after.bytes, before.bytes + 28 * megabyte) << "Linux counts in batches, one a core";
+  EXPECT_EQ(huge_bytes_at(memory), 0u);
+  EXPECT_EQ(huge_bytes_at(nullptr), 0u) << "no mapping is there";
+  ::munmap(memory, touched);
 }
 
 TEST(Resident, samples_by_a_thread_until_the_end) {

@@ -97,8 +97,8 @@ std::string json_text(const graph500::Outcome& outcome, const Graph500Flags& fla
       {"most_teps", rates.most},
       {"load_seconds", outcome.load_seconds},
       {"search_seconds", outcome.search_seconds},
-      {"device_seconds", outcome.device_seconds},
-      {"region_pages", outcome.region_pages},
+      {"kernel_seconds", outcome.device_seconds},
+      {"demand_pages", outcome.region_pages},
       {"minor_faults", outcome.minor_faults},
       {"major_faults", outcome.major_faults},
       {"huge_bytes", outcome.huge_bytes},
@@ -138,9 +138,7 @@ void take_words(Graph500Flags& flags) {
   settings.by = flags.by == "serial"    ? graph500::By::serial
                 : flags.by == "threads" ? graph500::By::threads
                                         : graph500::By::kernel;
-  settings.mode = flags.mode == "pinned" ? graph500::Mode::pinned
-                  : flags.mode == "huge" ? graph500::Mode::huge
-                                         : graph500::Mode::demand;
+  settings.mode = apps::mode_of(flags.mode);
   settings.direction = flags.direction == "top-down"    ? graph500::Direction::top_down
                        : flags.direction == "bottom-up" ? graph500::Direction::bottom_up
                                                         : graph500::Direction::hybrid;
@@ -164,11 +162,6 @@ int run_graph500(Graph500Flags& flags, const Context& context) {
   apps::share_cores(loaded.value());
   const auto outcome = graph500::search(flags.file, flags.settings, loaded.value().config);
   if (!outcome) return tell(outcome.error().message);
-  if (flags.settings.mode == graph500::Mode::huge && outcome->huge_bytes == 0) {
-    tell(
-        "Linux gave no huge page for the graph, so these figures are those of small pages; write "
-        "madvise to /sys/kernel/mm/transparent_hugepage/enabled, and take a graph beyond 2 MiB");
-  }
   return print(context.json ? json_text(*outcome, flags) : table_text(*outcome));
 }
 
@@ -181,7 +174,7 @@ void add_searches(CommandLine& line, Graph500Flags& flags) {
       .last_wins();
   line.option("--mode", flags.mode,
               "The graph's pages: at the first touch, read before in pages of 4 KiB, or of 2 MiB")
-      .one_of({"demand", "pinned", "huge"})
+      .one_of(apps::mode_words())
       .show_default()
       .last_wins();
   line.option("--direction", flags.direction,

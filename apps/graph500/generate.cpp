@@ -1,6 +1,5 @@
 #include "apps/graph500/generate.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,7 +9,10 @@
 #include <cstring>
 #include <new>
 #include <optional>
+#include <span>
 
+#include "apps/common/input_file.hpp"
+#include "apps/graph500/format.hpp"
 #include "base/descriptor.hpp"
 #include "base/signals_blocked.hpp"
 
@@ -50,25 +52,6 @@ class RemovedOnSignal {
   struct sigaction before_[std::size(ending_signals)] = {};
 };
 
-Status put(int file, const std::string& path, std::uint64_t at, const void* data,
-           std::uint64_t bytes) {
-  const char* from = static_cast<const char*>(data);
-  while (bytes != 0) {
-    const ssize_t put =
-        ::pwrite(file, from, std::min<std::uint64_t>(bytes, 1 << 30), static_cast<off_t>(at));
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) {
-      const int error = put == 0 ? ENOSPC : errno;
-      return Error{error, fmt::format("{}: {}; the graph needs {} more bytes there", path,
-                                      std::strerror(error), bytes)};
-    }
-    from += put;
-    at += static_cast<std::uint64_t>(put);
-    bytes -= static_cast<std::uint64_t>(put);
-  }
-  return {};
-}
-
 Header header_of(const Recipe& recipe, const Graph& graph) {
   Header header{};
   std::memcpy(header.magic, magic, sizeof(magic));
@@ -86,21 +69,19 @@ Header header_of(const Recipe& recipe, const Graph& graph) {
   return header;
 }
 
-Status write_all(int file, const std::string& path, const Recipe& recipe, const Graph& graph) {
+Status write_all(const Descriptor& file, const std::string& path, const Recipe& recipe,
+                 const Graph& graph) {
   const Header header = header_of(recipe, graph);
   const Sections at(header);
-  struct Part {
+  const struct {
     std::uint64_t at;
-    const void* data;
-    std::uint64_t bytes;
-  };
-  const Part parts[] = {
-      {at.offsets, graph.offsets.data(), graph.offsets.size() * sizeof(graph.offsets[0])},
-      {at.targets, graph.targets.data(), graph.targets.size() * sizeof(graph.targets[0])},
-      {at.edges, graph.edges.data(), graph.edges.size() * sizeof(graph.edges[0])},
-      {0, &header, sizeof(header)}};
-  for (const Part& part : parts) {
-    if (Status written = put(file, path, part.at, part.data, part.bytes); !written) return written;
+    std::span<const std::byte> bytes;
+  } parts[] = {{at.offsets, std::as_bytes(std::span(graph.offsets))},
+               {at.targets, std::as_bytes(std::span(graph.targets))},
+               {at.edges, std::as_bytes(std::span(graph.edges))},
+               {0, std::as_bytes(std::span(&header, 1))}};
+  for (const auto& part : parts) {
+    if (Status written = apps::write_at(file, path, part.bytes, part.at); !written) return written;
   }
   return {};
 }
@@ -136,14 +117,8 @@ Status generate(const std::string& path, const Recipe& recipe) {
   std::optional<RemovedOnSignal> removed;
   const Result<Descriptor> opened = [&]() -> Result<Descriptor> {
     const SignalsBlocked blocked;  // None between the new file and its handler.
-    Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    if (!file.open()) {
-      const int error = errno;
-      return Error{error, fmt::format("{}: {}; name a file that does not exist, in a folder that "
-                                      "may be written to",
-                                      path, std::strerror(error))};
-    }
-    removed.emplace(path);
+    auto file = apps::create_new(path);
+    if (file) removed.emplace(path);
     return file;
   }();
   if (!opened) return opened.error();
@@ -157,7 +132,7 @@ Status generate(const std::string& path, const Recipe& recipe) {
                                "--scale",
                                recipe.scale, recipe.edge_factor, recipe.seed)};
     }
-    return write_all(opened->number(), path, recipe, *graph);
+    return write_all(*opened, path, recipe, *graph);
   }();
   if (!made) ::unlink(path.c_str());
   return made;

@@ -1,20 +1,15 @@
 #include "apps/graph500/graph_file.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
+#include <span>
+#include <utility>
 
 namespace k2k::graph500 {
 
 namespace {
-
-Error error_of(const std::string& path, int code, const std::string& what) {
-  return Error{code, fmt::format("{}: {}; make the graph anew with --generate", path, what)};
-}
 
 // What is wrong with a header; empty: nothing.
 std::string fault_of(const Header& header) {
@@ -58,67 +53,24 @@ std::string fault_of(const Header& header) {
 
 }  // namespace
 
-Error GraphFile::wrong(int code, const std::string& what) const {
-  return error_of(path_, code, what);
-}
-
-Result<GraphFile> GraphFile::open(const std::string& path) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // Of a pipe: at once.
-  struct stat found{};
-  if (!file.open() || ::fstat(file.number(), &found) != 0) {
-    const int error = errno;
-    return Error{
-        error, fmt::format("{}: {}; name a file that --generate made", path, std::strerror(error))};
-  }
-  if (!S_ISREG(found.st_mode)) {
-    return Error{EINVAL, path + ": not a regular file; name a file that --generate made"};
-  }
-  Header header{};
-  const ssize_t got = ::pread(file.number(), &header, sizeof(header), 0);
-  if (got < 0) return error_of(path, errno, std::strerror(errno));
-  if (got < static_cast<ssize_t>(sizeof(header))) {
-    return error_of(path, EINVAL,
-                    fmt::format("has {} bytes, fewer than a header's {}", got, sizeof(header)));
-  }
+Result<GraphFile> open_graph(const std::string& path) {
+  auto opened = apps::open_input(path);
+  if (!opened) return opened.error();
+  GraphFile file{std::move(opened.value()), {}};
+  Header& header = file.header;
+  Status judged = apps::read_header(file, std::as_writable_bytes(std::span(&header, 1)), page);
+  if (!judged) return judged.error();
   if (const std::string fault = fault_of(header); !fault.empty()) {
-    return error_of(path, EINVAL, fault);
+    return apps::damaged_input(file, fault);
   }
-  const std::uint64_t bytes = Sections(header).end;
-  if (static_cast<std::uint64_t>(found.st_size) != bytes) {
-    return error_of(path, EINVAL,
-                    fmt::format("has {} bytes, and its header tells of {}", found.st_size, bytes));
-  }
-  return GraphFile(std::move(file), path, found, header);
-}
-
-Status GraphFile::read(std::uint64_t at, void* to, std::uint64_t bytes) const {
-  char* next = static_cast<char*>(to);
-  while (bytes != 0) {
-    const ssize_t got = ::pread(file_.number(), next, std::min<std::uint64_t>(bytes, 1 << 30),
-                                static_cast<off_t>(at));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return wrong(errno, std::strerror(errno));
-    if (got == 0) {
-      return wrong(EIO, fmt::format("ends at byte {}, {} bytes too early: it was cut while it was "
-                                    "open",
-                                    at, bytes));
-    }
-    next += got;
-    at += static_cast<std::uint64_t>(got);
-    bytes -= static_cast<std::uint64_t>(got);
-  }
-  return {};
-}
-
-Status GraphFile::unchanged() const {
-  struct stat found{};
-  if (::fstat(file_.number(), &found) != 0) return wrong(errno, std::strerror(errno));
-  if (found.st_size == opened_.st_size && found.st_mtim.tv_sec == opened_.st_mtim.tv_sec &&
-      found.st_mtim.tv_nsec == opened_.st_mtim.tv_nsec) {
-    return {};
-  }
-  return wrong(EIO, fmt::format("was changed while it was searched: it had {} bytes, and has {}",
-                                opened_.st_size, found.st_size));
+  const Sections at = file.sections();
+  judged = apps::judge_size(file, at.end,
+                            fmt::format("{} vertices, {} targets and {} edges", header.vertices,
+                                        header.targets, header.edges));
+  if (!judged) return judged.error();
+  file.offset = at.offsets;
+  file.bytes = at.searched_bytes();
+  return Result<GraphFile>(std::move(file));
 }
 
 }  // namespace k2k::graph500

@@ -20,7 +20,7 @@ namespace {
 class GraphFileTest : public GraphFiles {
  protected:
   static std::string refusal(const std::string& path) {
-    const auto file = GraphFile::open(path);
+    const auto file = open_graph(path);
     return file ? "opened" : file.error().message;
   }
   // Of a graph with one field changed; the path is left out.
@@ -33,13 +33,13 @@ class GraphFileTest : public GraphFiles {
   }
 };
 
-constexpr const char* anew = "; make the graph anew with --generate";
+constexpr const char* anew = "; make the file anew with --generate";
 
 TEST_F(GraphFileTest, has_the_graph_that_was_generated) {
   const Recipe recipe{.scale = 6, .edge_factor = 5, .seed = 9, .order = Order::sorted};
   const GraphFile file = open(graph(recipe));
   const Graph made = make_graph(recipe);
-  const Header& header = file.header();
+  const Header& header = file.header;
   EXPECT_EQ(header.scale, 6u);
   EXPECT_EQ(header.edge_factor, 5u);
   EXPECT_EQ(header.seed, 9u);
@@ -51,13 +51,13 @@ TEST_F(GraphFileTest, has_the_graph_that_was_generated) {
   std::vector<std::uint64_t> offsets(65);
   std::vector<std::uint32_t> targets(header.targets);
   const Sections at = file.sections();
-  EXPECT_TRUE(file.read(at.offsets, offsets.data(), offsets.size() * sizeof(offsets[0])));
-  EXPECT_TRUE(file.read(at.targets, targets.data(), targets.size() * sizeof(targets[0])));
+  EXPECT_TRUE(apps::read_at(file, offsets.data(), offsets.size() * sizeof(offsets[0]), at.offsets));
+  EXPECT_TRUE(apps::read_at(file, targets.data(), targets.size() * sizeof(targets[0]), at.targets));
   EXPECT_EQ(offsets, made.offsets);
   EXPECT_EQ(targets, made.targets);
   EXPECT_EQ(at.targets % page, 0u);
   EXPECT_EQ(at.searched_bytes() % page, 0u);
-  EXPECT_TRUE(file.unchanged());
+  EXPECT_TRUE(apps::unchanged(file));
 }
 
 TEST_F(GraphFileTest, that_is_none_is_refused) {
@@ -69,7 +69,7 @@ TEST_F(GraphFileTest, that_is_none_is_refused) {
             path("pipe") + ": not a regular file; name a file that --generate made");
   const std::string made = graph({.scale = 4});
   cut(made, 100);
-  EXPECT_EQ(refusal(made), made + ": has 100 bytes, fewer than a header's 320" + anew);
+  EXPECT_EQ(refusal(made), made + ": the file has 100 bytes, fewer than its header's 4096" + anew);
 }
 
 TEST_F(GraphFileTest, with_a_wrong_header_is_refused) {
@@ -110,10 +110,12 @@ TEST_F(GraphFileTest, with_a_wrong_header_is_refused) {
 TEST_F(GraphFileTest, that_is_not_whole_is_refused) {
   const std::string made = graph({.scale = 4});
   const std::uint64_t bytes = open(made).sections().end;
+  const std::uint64_t targets = open(made).header.targets;
   for (const std::uint64_t other : {bytes - 1, bytes + 1}) {
     cut(made, other);
-    EXPECT_EQ(refusal(made), made + ": has " + std::to_string(other) +
-                                 " bytes, and its header tells of " + std::to_string(bytes) + anew);
+    EXPECT_EQ(refusal(made), made + ": the file has " + std::to_string(other) +
+                                 " bytes, but 16 vertices, " + std::to_string(targets) +
+                                 " targets and 256 edges take " + std::to_string(bytes) + anew);
   }
 }
 
@@ -122,15 +124,13 @@ TEST_F(GraphFileTest, that_shrinks_or_changes_while_it_is_open_is_an_error) {
   const GraphFile file = open(made);
   cut(made, 4096);
   char byte = 0;
-  const Status read = file.read(4096, &byte, 1);
+  const Status read = apps::read_at(file, &byte, 1, 4096);
   ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().message,
-            made + ": ends at byte 4096, 1 bytes too early: it was cut while it was open" + anew);
-  const Status same = file.unchanged();
+  EXPECT_EQ(read.error().message, made + ": the file became shorter while it was in use: 4096 of " +
+                                      std::to_string(file.size) + " bytes" + anew);
+  const Status same = apps::unchanged(file);
   ASSERT_FALSE(same);
-  EXPECT_EQ(same.error().message, made + ": was changed while it was searched: it had " +
-                                      std::to_string(file.sections().end) + " bytes, and has 4096" +
-                                      anew);
+  EXPECT_EQ(same.error().message, read.error().message);
 }
 
 TEST_F(GraphFileTest, is_not_made_of_impossible_sizes) {
@@ -164,9 +164,9 @@ TEST_F(GraphFileTest, is_not_made_where_a_file_is_or_no_folder) {
     return again ? "made" : again.error().message;
   };
   const std::string remedy =
-      "; name a file that does not exist, in a folder that may be written to";
+      "; name a path that does not exist, in a folder that may be written to";
   EXPECT_EQ(refused(made), made + ": File exists" + remedy);
-  EXPECT_TRUE(GraphFile::open(made)) << "the file that was there is untouched";
+  EXPECT_TRUE(open_graph(made)) << "the file that was there is untouched";
   EXPECT_EQ(refused(path("none/graph")),
             path("none/graph") + ": No such file or directory" + remedy);
 }
@@ -178,7 +178,7 @@ TEST_F(GraphFileTest, that_the_disk_has_no_room_for_leaves_nothing_behind) {
     const rlimit limit{10'000, 10'000};
     ::setrlimit(RLIMIT_FSIZE, &limit);
     const Status made = generate(wanted, {.scale = 8});
-    const std::string begin = wanted + ": File too large; the graph needs ";
+    const std::string begin = wanted + ": File too large; the file needs ";
     return !made && made.error().message.find(begin) == 0 ? 0 : 1;
   });
   EXPECT_EQ(ended.status, 0) << ended.said;

@@ -1,12 +1,12 @@
 #include "apps/graph500/search.hpp"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <new>
 
+#include "apps/common/device_blocks.hpp"
 #include "apps/graph500/validate.hpp"
 #include "base/clock.hpp"
 #include "base/cores.hpp"
@@ -22,18 +22,6 @@ constexpr std::uint32_t turn_on_cores = 16;
 
 double seconds_from(Instant begin) { return std::chrono::duration<double>(now() - begin).count(); }
 
-struct LinuxFaults {
-  std::uint64_t minor = 0;
-  std::uint64_t major = 0;
-
-  static LinuxFaults now() {
-    rusage usage{};
-    ::getrusage(RUSAGE_SELF, &usage);
-    return {static_cast<std::uint64_t>(usage.ru_minflt),
-            static_cast<std::uint64_t>(usage.ru_majflt)};
-  }
-};
-
 struct Root {
   std::uint32_t vertex;
   std::uint64_t targets;
@@ -41,23 +29,23 @@ struct Root {
 
 // By pread(2), so that no page of the graph comes into memory for it.
 Result<Root> root_of(const GraphFile& file, std::uint64_t vertex) {
-  const Header& header = file.header();
+  const Header& header = file.header;
   if (vertex >= header.vertices) {
     return Error{EINVAL, fmt::format("--root {} is no vertex of {}, whose last is {}", vertex,
-                                     file.path(), header.vertices - 1)};
+                                     file.path, header.vertices - 1)};
   }
   std::uint64_t range[2] = {};
-  Status read =
-      file.read(file.sections().offsets + vertex * sizeof(range[0]), range, sizeof(range));
+  Status read = apps::read_at(file, range, sizeof(range),
+                              file.sections().offsets + vertex * sizeof(range[0]));
   if (!read) return read.error();
   if (range[0] > range[1] || range[1] > header.targets) {
-    return file.wrong(EINVAL, fmt::format("the targets of vertex {} are {} to {}, of {}", vertex,
-                                          range[0], range[1], header.targets));
+    return apps::damaged_input(file, fmt::format("the targets of vertex {} are {} to {}, of {}",
+                                                 vertex, range[0], range[1], header.targets));
   }
   if (range[0] == range[1]) {
     return Error{EINVAL, fmt::format("{}: vertex {} has no edges, so a search from it reaches "
                                      "nothing; take another --root, as {}",
-                                     file.path(), vertex, header.root[0])};
+                                     file.path, vertex, header.root[0])};
   }
   return Root{static_cast<std::uint32_t>(vertex), range[1] - range[0]};
 }
@@ -74,23 +62,24 @@ Result<std::vector<Root>> roots_of(const GraphFile& file, const Settings& settin
     if (Status added = add(*settings.root); !added) return added.error();
     return roots;
   }
-  const std::uint32_t count = std::min(settings.roots, file.header().roots);
+  const std::uint32_t count = std::min(settings.roots, file.header.roots);
   for (std::uint32_t place = 0; place < count; ++place) {
-    if (Status added = add(file.header().root[place]); !added) return added.error();
+    if (Status added = add(file.header.root[place]); !added) return added.error();
   }
   return roots;
 }
 
 Error error_of_fault(const GraphFile& file, const Fault& fault) {
-  const Header& header = file.header();
+  const Header& header = file.header;
   if (fault.kind == wrong_offsets) {
-    return file.wrong(EINVAL, fmt::format("the targets of vertex {} are {} to {}, of {}",
-                                          fault.vertex, fault.place, fault.value, header.targets));
+    return apps::damaged_input(
+        file, fmt::format("the targets of vertex {} are {} to {}, of {}", fault.vertex, fault.place,
+                          fault.value, header.targets));
   }
-  return file.wrong(EINVAL,
-                    fmt::format("target {} joins vertex {} with vertex {}, and the last "
-                                "vertex is {}",
-                                fault.place, fault.vertex, fault.value, header.vertices - 1));
+  return apps::damaged_input(
+      file, fmt::format("target {} joins vertex {} with vertex {}, and the last "
+                        "vertex is {}",
+                        fault.place, fault.vertex, fault.value, header.vertices - 1));
 }
 
 Job job_of(const GraphFile& file, const std::byte* data) {
@@ -98,8 +87,8 @@ Job job_of(const GraphFile& file, const std::byte* data) {
   Job job;
   job.offsets = reinterpret_cast<const std::uint64_t*>(data);
   job.targets = reinterpret_cast<const std::uint32_t*>(data + (at.targets - at.offsets));
-  job.vertices = file.header().vertices;
-  job.target_count = file.header().targets;
+  job.vertices = file.header.vertices;
+  job.target_count = file.header.targets;
   return job;
 }
 
@@ -109,22 +98,22 @@ class Run {
   Run(const GraphFile& file, const Settings& settings)
       : file_(file),
         settings_(settings),
-        resident_(settings.sampled, file.descriptor(), file.sections().end) {
-    outcome_.header = file.header();
-    outcome_.graph_bytes = file.sections().searched_bytes();
+        resident_(settings.sampled, file.descriptor.number(), file.size) {
+    outcome_.header = file.header;
+    outcome_.graph_bytes = file.bytes;
   }
 
-  // `load` returns Result<GraphMemory>. Returns the memory.
+  // `load` returns Result<apps::InputMemory>. Returns the memory.
   template <class Load>
-  Result<GraphMemory> load(Load load) {
+  Result<apps::InputMemory> load(Load load) {
     resident_.mark();
-    const LinuxFaults before = LinuxFaults::now();
+    const apps::LinuxFaults before = apps::linux_faults_now();
     const Instant begin = now();
-    Result<GraphMemory> memory = load();
+    Result<apps::InputMemory> memory = load();
     if (!memory) return memory.error();
     outcome_.load_seconds = seconds_from(begin);
     count_faults(before);
-    outcome_.huge_bytes = apps::huge_bytes_now();
+    outcome_.huge_bytes = memory->huge_bytes();
     resident_.mark();
     return memory;
   }
@@ -134,18 +123,18 @@ class Run {
   Status search(const std::vector<Root>& roots, One one, CopyTree copy_tree) {
     Tree tree;
     for (const Root& root : roots) {
-      const LinuxFaults before = LinuxFaults::now();
+      const apps::LinuxFaults before = apps::linux_faults_now();
       const Instant begin = now();
       const Result<Fault> fault = one(root, tree);
       Search done;
       done.seconds = seconds_from(begin);
       count_faults(before);
       resident_.mark();
+      // First: a file that was changed explains a page that does not come and a wrong target.
+      if (Status same = apps::unchanged(file_); !same) return same;
       if (!fault) return fault.error();
       if (fault->kind != 0) return error_of_fault(file_, *fault);
       if (Status copied = copy_tree(tree); !copied) return copied;
-      // First: the search of a file that was changed has no valid tree.
-      if (Status same = file_.unchanged(); !same) return same;
       const auto reached = validate(file_, root.vertex, tree);
       if (!reached) return reached.error();
       done.root = root.vertex;
@@ -167,8 +156,8 @@ class Run {
   Outcome& outcome() { return outcome_; }
 
  private:
-  void count_faults(const LinuxFaults& before) {
-    const LinuxFaults then = LinuxFaults::now();
+  void count_faults(const apps::LinuxFaults& before) {
+    const apps::LinuxFaults then = apps::linux_faults_now();
     outcome_.minor_faults += then.minor - before.minor;
     outcome_.major_faults += then.major - before.major;
   }
@@ -201,7 +190,7 @@ Result<Outcome> search_by_kernel(const GraphFile& file, const std::vector<Root>&
   apps::DeviceBlocks blocks(*runtime);
   Run run(file, settings);
   const auto memory =
-      run.load([&] { return graph_for_device(*runtime, blocks, file, settings.mode); });
+      run.load([&] { return apps::InputMemory::create(*runtime, file, settings.mode, "graph"); });
   if (!memory) return memory.error();
   const LaunchShape shape{
       settings.groups != 0 ? settings.groups : groups_a_unit * device.compute_units,
@@ -209,27 +198,24 @@ Result<Outcome> search_by_kernel(const GraphFile& file, const std::vector<Root>&
       : on_cores          ? 1
                           : items_on_gpu};
   DeviceMachine machine(*runtime, shape);
-  Job job = job_of(file, memory->data);
+  Job job = job_of(file, memory->as<const std::byte>());
   job.turn = on_cores ? turn_on_cores : 1;
   const Status searched = search_by(
       machine, [&](std::size_t bytes) { return blocks.on_device(bytes); }, job, settings.direction,
       roots, run);
-  if (!searched) {
-    // The launch's own message ends with the reason, as that the file ends before the page.
-    return memory->region && !file.unchanged() ? file.wrong(EIO, searched.error().message)
-                                               : searched.error();
-  }
+  if (!searched) return searched.error();
   run.outcome().device_seconds = machine.seconds();
-  if (memory->region) run.outcome().region_pages = memory->region->counters().pages;
+  run.outcome().region_pages = memory->demand_pages();
   return run.end();
 }
 
 Result<Outcome> search_by_host(const GraphFile& file, const std::vector<Root>& roots,
                                const Settings& settings) {
   Run run(file, settings);
-  const auto memory = run.load([&] { return graph_for_host(file, settings.mode); });
+  const auto memory =
+      run.load([&] { return apps::InputMemory::on_host(file, settings.mode, "k2k-graph500"); });
   if (!memory) return memory.error();
-  Job job = job_of(file, memory->data);
+  Job job = job_of(file, memory->as<const std::byte>());
   job.turn = turn_on_cores;
   Status searched;
   if (settings.by == By::serial) {
@@ -267,13 +253,13 @@ Result<Outcome> search(const GraphFile& file, const Settings& settings,
     return Error{ENOMEM,
                  fmt::format("no memory for the trees of {} vertices; generate a graph of a "
                              "smaller --scale",
-                             file.header().vertices)};
+                             file.header.vertices)};
   }
 }
 
 Result<Outcome> search(const std::string& path, const Settings& settings,
                        const RuntimeConfig& config) {
-  const auto file = GraphFile::open(path);
+  const auto file = open_graph(path);
   if (!file) return file.error();
   return search(*file, settings, config);
 }

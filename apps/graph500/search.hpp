@@ -8,12 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/input_memory.hpp"
 #include "apps/common/resident.hpp"
-#include "apps/graph500/memory.hpp"
+#include "apps/graph500/graph_file.hpp"
 #include "apps/graph500/traverse.hpp"
 #include "runtime/settings/config.hpp"
 
 namespace k2k::graph500 {
+
+using apps::Mode;
 
 enum class By : std::uint8_t {
   kernel,   // Launches, one a level.
@@ -54,12 +57,12 @@ struct Outcome {
   std::uint64_t region_pages = 0;    // Filled for faults of the kernel.
   std::uint64_t minor_faults = 0;    // Linux' own in loading and searches, of all threads.
   std::uint64_t major_faults = 0;    // Those of them that waited for storage.
-  std::uint64_t huge_bytes = 0;      // Of the process in huge pages after the load.
+  std::uint64_t huge_bytes = 0;      // Of the graph in huge pages after the load.
   std::uint64_t resident_begin = 0;  // Bytes of the process before the graph came.
   std::vector<apps::ResidentSample> resident;
 };
 
-// Errors, each with the remedy: as GraphFile::open() and read(), graph_for_device(), validate(),
+// Errors, each with the remedy: as open_graph() and read(), graph_for_device(), validate(),
 // Runtime::create() and launch(); EINVAL (a root beyond the vertices or without edges; a wrong
 // offset or target); EIO (the file was changed meanwhile); ENOMEM.
 Result<Outcome> search(const std::string& path, const Settings& settings,

@@ -87,12 +87,12 @@ class Validation {
   }
 
   [[nodiscard]] Status check_edges() {
-    const std::uint64_t all = file_.header().edges;
+    const std::uint64_t all = file_.header.edges;
     std::vector<Edge> piece(std::min<std::uint64_t>(edges_a_piece, all));
     for (std::uint64_t first = 0; first < all; first += piece.size()) {
       const std::uint64_t count = std::min<std::uint64_t>(piece.size(), all - first);
-      Status read = file_.read(file_.sections().edges + first * sizeof(Edge), piece.data(),
-                               count * sizeof(Edge));
+      Status read = apps::read_at(file_, piece.data(), count * sizeof(Edge),
+                                  file_.sections().edges + first * sizeof(Edge));
       if (!read) return read;
       for (std::uint64_t place = 0; place < count; ++place) {
         if (Status checked = check_edge(piece[place], first + place); !checked) return checked;
@@ -103,10 +103,10 @@ class Validation {
 
   [[nodiscard]] Status check_edge(const Edge& edge, std::uint64_t number) {
     if (edge.from >= vertices() || edge.to >= vertices()) {
-      return file_.wrong(EINVAL,
-                         fmt::format("edge {} joins vertices {} and {}, and the last vertex "
-                                     "is {}",
-                                     number, edge.from, edge.to, vertices() - 1));
+      return apps::damaged_input(
+          file_, fmt::format("edge {} joins vertices {} and {}, and the last vertex "
+                             "is {}",
+                             number, edge.from, edge.to, vertices() - 1));
     }
     if (in_tree(edge.from) != in_tree(edge.to)) {
       return broken(4, root_,

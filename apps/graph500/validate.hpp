@@ -25,7 +25,7 @@ struct Reached {
 };
 
 // Errors: EPROTO (a rule is broken; the message has its number and the place), EINVAL (an edge of
-// the list has no vertex), as GraphFile::read().
+// the list has no vertex), as apps::read_at().
 Result<Reached> validate(const GraphFile& file, std::uint32_t root, const Tree& tree);
 
 // Of all levels: equal for equal searches, whatever the parents.

@@ -6,23 +6,24 @@
 #include <functional>
 
 #include "apps/graph500/graph_fixture.hpp"
-#include "apps/graph500/memory.hpp"
 
 namespace k2k::graph500 {
 namespace {
 
 class Validation : public GraphFiles {
  protected:
-  Validation() : file_(open(graph({.scale = 6, .edge_factor = 4}))), root_(file_.header().root[0]) {
+  Validation() : file_(open(graph({.scale = 6, .edge_factor = 4}))), root_(file_.header.root[0]) {
     const Sections at = file_.sections();
-    offsets_.resize(file_.header().vertices + 1);
-    targets_.resize(file_.header().targets);
-    EXPECT_TRUE(file_.read(at.offsets, offsets_.data(), offsets_.size() * sizeof(offsets_[0])));
-    EXPECT_TRUE(file_.read(at.targets, targets_.data(), targets_.size() * sizeof(targets_[0])));
+    offsets_.resize(file_.header.vertices + 1);
+    targets_.resize(file_.header.targets);
+    EXPECT_TRUE(
+        apps::read_at(file_, offsets_.data(), offsets_.size() * sizeof(offsets_[0]), at.offsets));
+    EXPECT_TRUE(
+        apps::read_at(file_, targets_.data(), targets_.size() * sizeof(targets_[0]), at.targets));
     job_.offsets = offsets_.data();
     job_.targets = targets_.data();
-    job_.vertices = file_.header().vertices;
-    job_.target_count = file_.header().targets;
+    job_.vertices = file_.header.vertices;
+    job_.target_count = file_.header.targets;
     EXPECT_EQ(search_serially(job_, root_, tree_).kind, 0u);
   }
 
@@ -81,8 +82,9 @@ class Validation : public GraphFiles {
 TEST_F(Validation, accepts_the_tree_and_counts_its_edges_with_loops_and_repetitions) {
   const auto reached = validate(file_, root_, tree_);
   ASSERT_TRUE(reached) << reached.error().message;
-  std::vector<Edge> edges(file_.header().edges);
-  ASSERT_TRUE(file_.read(file_.sections().edges, edges.data(), edges.size() * sizeof(Edge)));
+  std::vector<Edge> edges(file_.header.edges);
+  ASSERT_TRUE(
+      apps::read_at(file_, edges.data(), edges.size() * sizeof(Edge), file_.sections().edges));
   std::uint64_t within = 0;
   std::uint64_t loops = 0;
   for (const Edge& edge : edges) {
@@ -94,7 +96,7 @@ TEST_F(Validation, accepts_the_tree_and_counts_its_edges_with_loops_and_repetiti
   EXPECT_EQ(reached->edges, within);
   EXPECT_GT(reached->vertices, 30u);
   EXPECT_GE(reached->levels, 3u);
-  EXPECT_LT(reached->vertices, file_.header().vertices) << "some vertices have no edges";
+  EXPECT_LT(reached->vertices, file_.header.vertices) << "some vertices have no edges";
 }
 
 TEST_F(Validation, rule_1_refuses_a_cycle_and_a_way_that_does_not_lead_to_the_root) {
@@ -168,10 +170,10 @@ TEST_F(Validation, rule_5_refuses_a_parent_without_an_edge) {
 }
 
 TEST_F(Validation, refuses_an_edge_without_a_vertex) {
-  put(file_.path(), file_.sections().edges + 5 * sizeof(Edge), Edge{64, 3});
-  EXPECT_EQ(verdict(), file_.path() +
+  put(file_.path, file_.sections().edges + 5 * sizeof(Edge), Edge{64, 3});
+  EXPECT_EQ(verdict(), file_.path +
                            ": edge 5 joins vertices 64 and 3, and the last vertex is 63; "
-                           "make the graph anew with --generate");
+                           "make the file anew with --generate");
 }
 
 TEST_F(Validation, the_digest_is_that_of_levels_and_not_of_parents) {

@@ -30,7 +30,7 @@ int tell(const std::string& message, int status = exit_failure) {
   return status;
 }
 
-nlohmann::ordered_json json_of(const apps::Resident& resident) {
+nlohmann::ordered_json json_of(const apps::ProcessMemory& resident) {
   return {{"resident_bytes", resident.bytes}, {"linux_faults", resident.faults}};
 }
 
@@ -90,9 +90,7 @@ int solve(MinifeFlags& flags, const Context& context) {
   const auto file = minife::open_matrix(flags.file);
   if (!file) return tell(file.error().message);
   flags.settings.by = flags.by == "serial" ? minife::By::serial : minife::By::kernel;
-  flags.settings.mode = flags.mode == "huge"     ? apps::Mode::huge
-                        : flags.mode == "pinned" ? apps::Mode::pinned
-                                                 : apps::Mode::demand;
+  flags.settings.mode = apps::mode_of(flags.mode);
   const auto outcome = minife::solve(*file, flags.settings, loaded.value().config);
   if (!outcome) return tell(outcome.error().message);
   const int printed =
@@ -127,7 +125,7 @@ Run add_minife(CommandLine& line, Context& context) {
   line.option("--mode", flags->mode,
               "When the matrix comes into memory: at a kernel's first access (demand), or before "
               "the launch (pinned: pages of 4 KiB; huge: of 2 MiB)")
-      .one_of({"demand", "pinned", "huge"})
+      .one_of(apps::mode_words())
       .show_default()
       .last_wins();
   line.option("--iterations", settings.iterations, "The largest number of iterations")

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <span>
 #include <utility>
 
 namespace k2k::minife {
@@ -10,7 +11,7 @@ namespace k2k::minife {
 namespace {
 
 using apps::check_of_words;
-using apps::make_anew;
+using apps::damaged_input;
 using apps::wrong_input;
 
 constexpr char magic[8] = {'K', '2', 'K', 'm', 'F', 'E', '\n', 0};
@@ -23,15 +24,15 @@ Status judge_header(const MatrixFile& file) {
     return wrong_input(file, "no matrix file, which begins with K2KmFE; make one with --generate");
   }
   if (header.version != format_version) {
-    return wrong_input(file, fmt::format("version {} of the format, but this program reads version "
-                                         "{}; {}",
-                                         header.version, format_version, make_anew));
+    return damaged_input(file,
+                         fmt::format("version {} of the format, but this program reads version "
+                                     "{}",
+                                     header.version, format_version));
   }
   if (check_of(header) != header.check) {
-    return wrong_input(file,
-                       fmt::format("the header is damaged: its check does not fit; {}", make_anew));
+    return damaged_input(file, "the header is damaged: its check does not fit");
   }
-  if (header.rows == 0) return wrong_input(file, fmt::format("no rows; {}", make_anew));
+  if (header.rows == 0) return damaged_input(file, "no rows");
   if (header.rows > rows_most || header.entries > header.rows * row_entries_most) {
     return wrong_input(file, fmt::format("{} rows with {} entries; permitted are {} rows, and {} "
                                          "entries a row",
@@ -48,8 +49,7 @@ Status read_table(MatrixFile& file) {
   }
   const auto count = static_cast<std::uint32_t>(file.checks.size());
   if (check_of_words(file.checks.data(), count) != file.header.table_check) {
-    return wrong_input(
-        file, fmt::format("the table of checks is damaged: its check does not fit; {}", make_anew));
+    return damaged_input(file, "the table of checks is damaged: its check does not fit");
   }
   return {};
 }
@@ -66,22 +66,16 @@ Result<MatrixFile> open_matrix(const std::string& path) {
   auto opened = apps::open_input(path);
   if (!opened) return opened.error();
   MatrixFile file{std::move(opened.value()), {}, {}, {}};
-  if (file.bytes < page_bytes) {
-    return wrong_input(file, fmt::format("the file has {} bytes, fewer than its header's {}; {}",
-                                         file.bytes, page_bytes, make_anew));
-  }
-  if (Status read = apps::read_at(file, &file.header, sizeof(Header), 0); !read) {
-    return read.error();
-  }
-  if (Status judged = judge_header(file); !judged) return judged.error();
+  Status judged =
+      apps::read_header(file, std::as_writable_bytes(std::span(&file.header, 1)), page_bytes);
+  if (judged) judged = judge_header(file);
+  if (!judged) return judged.error();
   file.layout = layout_of(file.header.rows, file.header.entries);
   const std::uint64_t head = page_bytes + table_bytes(file.layout.pages());
-  if (file.bytes != head + file.layout.bytes) {
-    return wrong_input(file, fmt::format("the file has {} bytes, but {} rows with {} entries take "
-                                         "{}; {}",
-                                         file.bytes, file.header.rows, file.header.entries,
-                                         head + file.layout.bytes, make_anew));
-  }
+  judged = apps::judge_size(
+      file, head + file.layout.bytes,
+      fmt::format("{} rows with {} entries", file.header.rows, file.header.entries));
+  if (!judged) return judged.error();
   if (Status read = read_table(file); !read) return read.error();
   file.offset = head;
   file.bytes = file.layout.bytes;
@@ -90,7 +84,7 @@ Result<MatrixFile> open_matrix(const std::string& path) {
 
 Error wrong_place(const MatrixFile& file, Wrong wrong, std::uint64_t place) {
   const auto told = [&](const char* what) {
-    return wrong_input(file, fmt::format("row {} {}; {}", place, what, make_anew));
+    return damaged_input(file, fmt::format("row {} {}", place, what));
   };
   switch (wrong) {
     case Wrong::bad_start:
@@ -105,8 +99,8 @@ Error wrong_place(const MatrixFile& file, Wrong wrong, std::uint64_t place) {
     case Wrong::damaged:
       break;
   }
-  return wrong_input(file, fmt::format("page {} of the data is damaged: its check does not fit; {}",
-                                       place, make_anew));
+  return damaged_input(
+      file, fmt::format("page {} of the data is damaged: its check does not fit", place));
 }
 
 std::vector<std::byte> head_of(Header header, const std::vector<std::byte>& data) {

@@ -76,7 +76,7 @@ Result<Outcome> solve_serially(const MatrixFile& file, const Settings& settings)
     return std::chrono::duration<double>(now() - begin).count();
   };
   Outcome outcome;
-  outcome.begin = apps::resident_now();
+  outcome.begin = apps::process_memory_now();
   const Instant begin = now();
   std::vector<std::uint64_t> words(file.bytes / sizeof(std::uint64_t));
   if (Status read = apps::read_at(file, words.data(), file.bytes, file.offset); !read) {
@@ -85,7 +85,7 @@ Result<Outcome> solve_serially(const MatrixFile& file, const Settings& settings)
   const Matrix matrix{file.layout, reinterpret_cast<const std::byte*>(words.data())};
   if (Status judged = judge(file, matrix); !judged) return judged.error();
   outcome.read_seconds = seconds_since(begin);
-  outcome.taken = apps::resident_now();
+  outcome.taken = apps::process_memory_now();
 
   const HalfMatrix half(matrix);
   const std::size_t rows = file.layout.rows;
@@ -115,7 +115,7 @@ Result<Outcome> solve_serially(const MatrixFile& file, const Settings& settings)
   for (std::size_t row = 0; row < rows; ++row) {
     outcome.error = std::max(outcome.error, std::abs(solution[row] - matrix.exact()[row]));
   }
-  outcome.end = apps::resident_now();
+  outcome.end = apps::process_memory_now();
   outcome.seconds = seconds_since(begin);
   if (settings.keep_solution) outcome.solution = solution;
   return outcome;

@@ -22,13 +22,6 @@ constexpr std::uint32_t items_on_gpu = 128;
 
 double seconds_from(Instant begin) { return std::chrono::duration<double>(now() - begin).count(); }
 
-std::uint64_t fault_requests(const Runtime& runtime) {
-  for (const server::CallStats& call : runtime.stats().calls) {
-    if (call.name == "fault_in") return call.count;
-  }
-  return 0;
-}
-
 // A run of the kernels on a file: its memory, its launches, and what it found.
 class Solver {
  public:
@@ -72,11 +65,11 @@ class Solver {
   Status run(Outcome& outcome) {
     if (Status taken = launch_and_judge(Phase::take, outcome); !taken) return taken;
     outcome.take_seconds = outcome.kernel_seconds;
-    outcome.taken = apps::resident_now();
+    outcome.taken = apps::process_memory_now();
     if (Status judged = launch_and_judge(Phase::judge, outcome); !judged) return judged;
     if (Status done = iterate(outcome); !done) return done;
-    outcome.end = apps::resident_now();
-    outcome.requests = fault_requests(runtime_);
+    outcome.end = apps::process_memory_now();
+    outcome.requests = apps::fault_requests(runtime_);
     outcome.pages = memory_->demand_pages();
     outcome.huge_bytes = memory_->huge_bytes();
     if (!settings_.keep_solution) return {};
@@ -159,7 +152,7 @@ Result<Outcome> solve(const MatrixFile& file, const Settings& settings,
                       const RuntimeConfig& config) {
   if (settings.by == By::serial) return solve_serially(file, settings);
   Outcome outcome;
-  outcome.begin = apps::resident_now();
+  outcome.begin = apps::process_memory_now();
   const Instant begin = now();
   auto runtime = Runtime::create(config);
   if (!runtime) return runtime.error();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/common/input_memory.hpp"
+#include "apps/common/resident.hpp"
 #include "apps/minife/kernel.hpp"
 #include "apps/minife/matrix_file.hpp"
 #include "runtime/settings/config.hpp"
@@ -42,9 +43,9 @@ struct Outcome {
   std::uint64_t requests = 0;  // Page faults of kernels that the server resolved.
   std::uint64_t pages = 0;     // That came on demand.
   std::uint64_t huge_bytes = 0;
-  apps::Resident begin;          // Before the runtime and the memory were made,
-  apps::Resident taken;          // after the first launch,
-  apps::Resident end;            // and after the last one.
+  apps::ProcessMemory begin;     // Before the runtime and the memory were made,
+  apps::ProcessMemory taken;     // after the first launch,
+  apps::ProcessMemory end;       // and after the last one.
   std::vector<double> solution;  // If it was to be kept.
 };
 

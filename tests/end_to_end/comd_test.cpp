@@ -69,7 +69,8 @@ TEST_F(ComdProgram, prints_a_table_for_people) {
 TEST_F(ComdProgram, tells_its_options) {
   const CommandOutcome outcome = app("--help");
   EXPECT_EQ(outcome.status, 0);
-  for (const char* word : {"--generate", "--mode", "--dt", "--unit-cells", "--by"}) {
+  for (const char* word :
+       {"--generate", "--mode", "--dt", "--unit-cells", "--by", "Usage: k2k-comd [OPTIONS]"}) {
     EXPECT_NE(outcome.out.find(word), std::string::npos) << word;
   }
 }
@@ -84,12 +85,13 @@ TEST_F(ComdProgram, tells_wrong_inputs_in_one_line) {
     const char* message;
   } cases[] = {
       {"", 2, "name a FILE of atoms; --generate FOLDER makes two\n"},
-      {"nowhere", 1, "nowhere: No such file or directory\n"},
+      {"nowhere", 1, "nowhere: No such file or directory; name a file that --generate made\n"},
       {"text", 1, "text: no file of atoms, which begins with K2KCoMD; make one with --generate\n"},
       {"cut", 1,
        "cut: the file has 10000 bytes, but 256 atoms take 20480; make the file anew with "
        "--generate\n"},
-      {"--generate in", 1, "in: File exists\n"},
+      {"--generate in", 1,
+       "in: File exists; name a path that does not exist, in a folder that may be written to\n"},
       {"--generate new --unit-cells 2", 1,
        "the cutoff of 2.5 is larger than half the box's side of 3.123; take more --unit-cells or a "
        "larger --lattice\n"},
@@ -103,8 +105,9 @@ TEST_F(ComdProgram, tells_wrong_inputs_in_one_line) {
     EXPECT_EQ(outcome.status, each.status) << each.arguments;
     EXPECT_EQ(outcome.out, std::string("k2k-comd: ") + each.message) << each.arguments;
   }
-  for (const char* arguments : {"--mode magic in/sorted", "--by magic in/sorted",
-                                "--steps 0 in/sorted", "--unit-cells 0 --generate new"}) {
+  for (const char* arguments :
+       {"--mode magic in/sorted", "--by magic in/sorted", "--steps 0 in/sorted",
+        "--unit-cells 0 --generate new", "--seed -1 --generate new"}) {
     EXPECT_EQ(app(std::string(arguments) + " 2>/dev/null").status, 2) << arguments;
   }
 }

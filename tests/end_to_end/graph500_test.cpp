@@ -2,6 +2,8 @@
 // mode; it tells wrong inputs in one line, and Ctrl-C ends it. Method: runs the program beside the
 // binary named by K2K_CLI.
 
+#include <sys/prctl.h>
+
 #include <nlohmann/json.hpp>
 
 #include "tests/end_to_end/application.hpp"
@@ -41,17 +43,17 @@ TEST_F(Graph500, prints_the_levels_of_the_serial_search_in_each_mode) {
   EXPECT_EQ(serial["vertices"], 512);
   EXPECT_EQ(serial["edges"], 512 * 16);
   EXPECT_EQ(serial["order"], "unsorted");
-  EXPECT_EQ(serial["region_pages"], 0);
+  EXPECT_EQ(serial["demand_pages"], 0);
   const json demand = result("graph");
   EXPECT_EQ(demand["mode"], "demand");
   EXPECT_EQ(digests_of(demand), digests_of(serial));
-  EXPECT_GT(demand["region_pages"], 0);
+  EXPECT_GT(demand["demand_pages"], 0);
   EXPECT_GT(demand["harmonic_mean_teps"], 0.0);
   EXPECT_LE(demand["least_teps"], demand["harmonic_mean_teps"]);
   EXPECT_LE(demand["harmonic_mean_teps"], demand["most_teps"]);
   const json pinned = result("--mode pinned --direction bottom-up --resident graph");
   EXPECT_EQ(digests_of(pinned), digests_of(serial));
-  EXPECT_EQ(pinned["region_pages"], 0);
+  EXPECT_EQ(pinned["demand_pages"], 0);
   EXPECT_GE(pinned["resident"].size(), 6u);
   EXPECT_GE(pinned["resident_most_bytes"], pinned["resident_begin_bytes"]);
 }
@@ -85,10 +87,11 @@ TEST_F(Graph500, prints_rates_memory_and_faults_for_people) {
 }
 
 TEST_F(Graph500, says_so_if_linux_gives_no_huge_pages) {
-  // The graph is smaller than a huge page.
+  ::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);  // A child inherits it.
   const CommandOutcome outcome = app("--mode huge --roots 1 graph 2>&1 >/dev/null");
-  EXPECT_EQ(outcome.status, 0);
-  EXPECT_EQ(outcome.out.find("k2k-graph500: Linux gave no huge page for the graph"), 0u)
+  ::prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.out.find("k2k-graph500: Linux gave no huge page; write madvise to "), 0u)
       << outcome.out;
 }
 
@@ -103,10 +106,10 @@ TEST_F(Graph500, tells_wrong_inputs_in_one_line) {
       {"none", 1, "none: No such file or directory; name a file that --generate made"},
       {"--root 512 graph", 1, "--root 512 is no vertex of graph, whose last is 511"},
       {"--generate graph", 1,
-       "graph: File exists; name a file that does not exist, in a folder that may be written to"},
+       "graph: File exists; name a path that does not exist, in a folder that may be written to"},
       {"/bin/sh", 1,
        "/bin/sh: is no graph of k2k-graph500, or its generation did not end: it does not begin "
-       "with K2KGRAPH; make the graph anew with --generate"},
+       "with K2KGRAPH; make the file anew with --generate"},
   };
   for (const auto& each : cases) {
     const CommandOutcome outcome = app(std::string(each.arguments) + " 2>&1 >/dev/null");
@@ -115,10 +118,19 @@ TEST_F(Graph500, tells_wrong_inputs_in_one_line) {
   }
   for (const char* const wrong :
        {"--scale 0", "--scale 31", "--edge-factor 0", "--order none", "--by nobody", "--mode cold",
-        "--direction left", "--roots 0", "--roots 65", "--root -1"}) {
+        "--direction left", "--roots 0", "--roots 65", "--root -1", "--seed -1"}) {
     EXPECT_EQ(app(std::string(wrong) + " --generate other 2>/dev/null").status, 2) << wrong;
   }
   EXPECT_NE(in_folder("ls other 2>/dev/null").status, 0) << "a wrong option makes no file";
+}
+
+TEST_F(Graph500, names_itself_in_help_and_errors) {
+  EXPECT_NE(app("--help").out.find("Usage: k2k-graph500 [OPTIONS] [FILE]"), std::string::npos);
+  EXPECT_EQ(app("--seed -1 --generate other 2>&1").out,
+            "k2k: --seed: Value -1 is negative; name a number of 0 or more; 'k2k-graph500 --help' "
+            "shows the usage\n");
+  EXPECT_EQ(app("--fast graph 2>&1").out,
+            "k2k: unknown option '--fast'; 'k2k-graph500 --help' lists them\n");
 }
 
 TEST_F(Graph500, leaves_no_half_file_at_ctrl_c) {

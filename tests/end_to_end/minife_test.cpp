@@ -70,7 +70,8 @@ TEST_F(MinifeProgram, prints_a_table_for_people) {
 TEST_F(MinifeProgram, tells_its_options) {
   const CommandOutcome outcome = app("--help");
   EXPECT_EQ(outcome.status, 0);
-  for (const char* word : {"--generate", "--mode", "--tolerance", "--elements", "--by"}) {
+  for (const char* word : {"--generate", "--mode", "--tolerance", "--elements", "--by",
+                           "Usage: k2k-minife [OPTIONS]"}) {
     EXPECT_NE(outcome.out.find(word), std::string::npos) << word;
   }
 }
@@ -85,9 +86,10 @@ TEST_F(MinifeProgram, tells_wrong_inputs_in_one_line) {
     const char* message;
   } cases[] = {
       {"", 2, "name a FILE of a matrix; --generate FOLDER makes two\n"},
-      {"nowhere", 1, "nowhere: No such file or directory\n"},
+      {"nowhere", 1, "nowhere: No such file or directory; name a file that --generate made\n"},
       {"text", 1, "text: no matrix file, which begins with K2KmFE; make one with --generate\n"},
-      {"--generate in", 1, "in: File exists\n"},
+      {"--generate in", 1,
+       "in: File exists; name a path that does not exist, in a folder that may be written to\n"},
       {"--tolerance 0 in/sorted", 2, "--tolerance 0; permitted are 1e-15 to 1\n"},
       {"--tolerance nan in/sorted", 2, "--tolerance nan; permitted are 1e-15 to 1\n"},
       {"--iterations 3 in/sorted", 1,
@@ -103,8 +105,9 @@ TEST_F(MinifeProgram, tells_wrong_inputs_in_one_line) {
   EXPECT_EQ(cut.status, 1);
   EXPECT_EQ(cut.out.rfind("k2k-minife: cut: the file has 10000 bytes, but 343 rows with ", 0), 0u)
       << cut.out;
-  for (const char* arguments : {"--mode magic in/sorted", "--by magic in/sorted",
-                                "--iterations 0 in/sorted", "--elements 1 --generate new"}) {
+  for (const char* arguments :
+       {"--mode magic in/sorted", "--by magic in/sorted", "--iterations 0 in/sorted",
+        "--elements 1 --generate new", "--seed -1 --generate new"}) {
     EXPECT_EQ(app(std::string(arguments) + " 2>/dev/null").status, 2) << arguments;
   }
 }
