@@ -114,7 +114,10 @@ std::string wrong_number(const ComdFlags& flags) {
 
 int run_comd(ComdFlags& flags, const Context& context) {
   if (const std::string wrong = wrong_number(flags); !wrong.empty()) return tell(wrong, exit_usage);
-  if (!flags.generated.empty()) return generate(flags);
+  if (!flags.generated.empty()) {
+    if (flags.file.empty()) return generate(flags);
+    return tell("--generate makes files and computes nothing; leave out FILE", exit_usage);
+  }
   if (flags.file.empty()) {
     return tell("name a FILE of atoms; --generate FOLDER makes two", exit_usage);
   }
@@ -133,14 +136,14 @@ int run_comd(ComdFlags& flags, const Context& context) {
 Run add_comd(CommandLine& line, Context& context) {
   auto flags = std::make_shared<ComdFlags>();
   comd::Settings& settings = flags->settings;
-  line.option("FILE", flags->file, "File of atoms");
-  line.option("--by", flags->by, "Who computes")
+  line.option("FILE", flags->file, "File of atoms that --generate made");
+  line.option("--by", flags->by, "Who computes: a kernel, or one thread without a device")
       .one_of({"kernel", "serial"})
       .show_default()
       .last_wins();
   line.option("--mode", flags->mode,
-              "When the atoms come into memory: at a kernel's first access (demand), or before the "
-              "launch (pinned: pages of 4 KiB; huge: of 2 MiB)")
+              "When the atoms come into memory: at the first access (demand), or before the launch "
+              "(pinned: pages of 4 KiB; huge: of 2 MiB). Of --by kernel")
       .one_of(apps::mode_words())
       .show_default()
       .last_wins();
@@ -152,21 +155,30 @@ Run add_comd(CommandLine& line, Context& context) {
       .within(1, 1'000'000)
       .show_default()
       .last_wins();
-  line.option("--dt", settings.step_time, "Time of a step, in units of the potential")
+  line.option("--dt", settings.step_time, "Time of a step, in units of the potential; 1e-9 to 1")
       .show_default()
       .last_wins();
-  line.option("--groups", settings.groups, "Work-groups to launch").within(1, 65536).last_wins();
-  line.option("--items", settings.items, "Work-items a group").within(1, 1024).last_wins();
-  line.option("--generate", flags->generated,
-              "Make the files sorted and unsorted, of the same atoms, in this new folder")
+  line.option("--groups", settings.groups,
+              "Work-groups to launch; by default enough for the device")
+      .within(1, 65536)
+      .last_wins();
+  line.option("--items", settings.items, "Work-items a group; by default enough for the device")
+      .within(1, 1024)
+      .last_wins();
+  line.option(
+          "--generate", flags->generated,
+          "Make this new folder, with the same atoms in the files sorted and unsorted, and compute "
+          "nothing")
       .type("FOLDER");
   line.option("--unit-cells", flags->lattice.unit_cells,
               "Of --generate: unit cells of the lattice a side; each has four atoms")
       .within(1, 400)
       .show_default();
-  line.option("--lattice", flags->lattice.constant, "Of --generate: side of a unit cell")
+  line.option("--lattice", flags->lattice.constant,
+              "Of --generate: side of a unit cell, in units of the potential; 0.5 to 100")
       .show_default();
-  line.option("--temperature", flags->lattice.temperature, "Of --generate: of the velocities")
+  line.option("--temperature", flags->lattice.temperature,
+              "Of --generate: temperature of the velocities, in units of the potential; 0 to 100")
       .show_default();
   line.option("--seed", flags->lattice.seed, "Of --generate: equal seeds make equal files")
       .show_default();

@@ -125,7 +125,7 @@ std::string table_text(const graph500::Outcome& outcome) {
       "{:.3g} traversed edges a second (harmonic mean; {:.3g} to {:.3g})\n"
       "{:.3f} s to load {:.1f} MiB, {:.3f} s to search, of which {:.3f} s in kernels\n"
       "{:.1f} MiB resident before the graph, at most {:.1f} MiB after\n"
-      "{} pages filled for faults of the kernel; {} faults served by Linux, {} of them from "
+      "{} pages on demand, for faults of the kernel; {} faults served by Linux, {} of them from "
       "storage\n",
       digest_text(outcome), outcome.searches.size(), rates.harmonic_mean, rates.least, rates.most,
       outcome.load_seconds, mib(outcome.graph_bytes), outcome.search_seconds,
@@ -150,7 +150,8 @@ void take_words(Graph500Flags& flags) {
 int run_graph500(Graph500Flags& flags, const Context& context) {
   take_words(flags);
   if (!flags.generated.empty()) {
-    if (!flags.file.empty()) return tell("--generate makes a file and searches none", exit_usage);
+    if (!flags.file.empty())
+      return tell("--generate makes a file and searches none; leave out FILE", exit_usage);
     const Status made = graph500::generate(flags.generated, flags.recipe);
     return made ? exit_ok : tell(made.error().message);
   }
@@ -167,34 +168,43 @@ int run_graph500(Graph500Flags& flags, const Context& context) {
 
 void add_searches(CommandLine& line, Graph500Flags& flags) {
   graph500::Settings& settings = flags.settings;
-  line.option("FILE", flags.file, "The graph");
-  line.option("--by", flags.by, "Who searches")
+  line.option("FILE", flags.file, "File of a graph that --generate made");
+  line.option("--by", flags.by,
+              "Who searches: a kernel, threads by the same steps, or one thread with a queue")
       .one_of({"kernel", "threads", "serial"})
       .show_default()
       .last_wins();
-  line.option("--mode", flags.mode,
-              "The graph's pages: at the first touch, read before in pages of 4 KiB, or of 2 MiB")
+  line.option(
+          "--mode", flags.mode,
+          "When the graph comes into memory: at the first access (demand), or before the launch "
+          "(pinned: pages of 4 KiB; huge: of 2 MiB)")
       .one_of(apps::mode_words())
       .show_default()
       .last_wins();
-  line.option("--direction", flags.direction,
-              "From the frontier, towards it, or what costs less at each level")
+  line.option(
+          "--direction", flags.direction,
+          "From the frontier (top-down), towards it (bottom-up), or the cheaper one at each level")
       .one_of({"hybrid", "top-down", "bottom-up"})
       .show_default()
       .last_wins();
-  line.option("--roots", settings.roots, "Searches: the first roots of the file")
+  line.option("--roots", settings.roots, "Number of searches: from the first roots of the file")
       .within(1, static_cast<int>(graph500::roots_max))
       .show_default()
       .last_wins();
-  line.option("--root", flags.root, "One search from this vertex")
+  line.option("--root", flags.root, "One search, from this vertex, instead")
       .within(0, (1 << graph500::scale_max) - 1)
       .type("VERTEX")
       .last_wins();
-  line.option("--groups", settings.groups, "Work-groups to launch; parts for threads")
+  line.option("--groups", settings.groups,
+              "Work-groups to launch, or parts for threads; by default enough for the device")
       .within(1, 65'536)
       .last_wins();
-  line.option("--items", settings.items, "Work-items a group").within(1, 1024).last_wins();
-  line.option("--threads", settings.threads, "Threads of --by threads").within(1, 256).last_wins();
+  line.option("--items", settings.items, "Work-items a group; by default enough for the device")
+      .within(1, 1024)
+      .last_wins();
+  line.option("--threads", settings.threads, "Threads of --by threads; by default one a core")
+      .within(1, 256)
+      .last_wins();
   line.flag("--resident", settings.sampled,
             "With --json: resident memory all the time, not only after each search");
 }
@@ -208,12 +218,13 @@ Run add_graph500(CommandLine& line, Context& context) {
   line.option("--scale", recipe.scale, "Of --generate: the graph has 2^scale vertices")
       .within(1, static_cast<int>(graph500::scale_max))
       .show_default();
-  line.option("--edge-factor", recipe.edge_factor, "Of --generate: edges a vertex")
+  line.option("--edge-factor", recipe.edge_factor, "Of --generate: edges for each vertex")
       .within(1, static_cast<int>(graph500::edge_factor_max))
       .show_default();
   line.option("--seed", recipe.seed, "Of --generate: equal seeds make equal files").show_default();
-  line.option("--order", flags->order,
-              "Of --generate: random numbers of vertices, or by their degree with sorted lists")
+  line.option(
+          "--order", flags->order,
+          "Of --generate: vertices numbered at random, or by their degree and with sorted lists")
       .one_of({"unsorted", "sorted"})
       .show_default();
   return [&context, flags] { return run_graph500(*flags, context); };

@@ -103,7 +103,10 @@ int solve(MinifeFlags& flags, const Context& context) {
 }
 
 int run_minife(MinifeFlags& flags, const Context& context) {
-  if (!flags.generated.empty()) return generate(flags);
+  if (!flags.generated.empty()) {
+    if (flags.file.empty()) return generate(flags);
+    return tell("--generate makes files and computes nothing; leave out FILE", exit_usage);
+  }
   if (flags.file.empty()) {
     return tell("name a FILE of a matrix; --generate FOLDER makes two", exit_usage);
   }
@@ -117,14 +120,15 @@ int run_minife(MinifeFlags& flags, const Context& context) {
 Run add_minife(CommandLine& line, Context& context) {
   auto flags = std::make_shared<MinifeFlags>();
   minife::Settings& settings = flags->settings;
-  line.option("FILE", flags->file, "File of a matrix and a right-hand side");
-  line.option("--by", flags->by, "Who computes")
+  line.option("FILE", flags->file, "File of a matrix that --generate made");
+  line.option("--by", flags->by, "Who computes: a kernel, or one thread without a device")
       .one_of({"kernel", "serial"})
       .show_default()
       .last_wins();
-  line.option("--mode", flags->mode,
-              "When the matrix comes into memory: at a kernel's first access (demand), or before "
-              "the launch (pinned: pages of 4 KiB; huge: of 2 MiB)")
+  line.option(
+          "--mode", flags->mode,
+          "When the matrix comes into memory: at the first access (demand), or before the launch "
+          "(pinned: pages of 4 KiB; huge: of 2 MiB). Of --by kernel")
       .one_of(apps::mode_words())
       .show_default()
       .last_wins();
@@ -132,19 +136,29 @@ Run add_minife(CommandLine& line, Context& context) {
       .within(1, 1'000'000)
       .show_default()
       .last_wins();
-  line.option("--tolerance", settings.tolerance,
-              "Length of the residual by that of the right-hand side at which to end")
+  line.option(
+          "--tolerance", settings.tolerance,
+          "The iterations end when the residual is shorter than this part of the right-hand side; "
+          "1e-15 to 1")
       .show_default()
       .last_wins();
-  line.option("--groups", settings.groups, "Work-groups to launch").within(1, 65536).last_wins();
-  line.option("--items", settings.items, "Work-items a group").within(1, 1024).last_wins();
+  line.option("--groups", settings.groups,
+              "Work-groups to launch; by default enough for the device")
+      .within(1, 65536)
+      .last_wins();
+  line.option("--items", settings.items, "Work-items a group; by default enough for the device")
+      .within(1, 1024)
+      .last_wins();
   line.option("--generate", flags->generated,
-              "Make the files sorted and unsorted, of the same system, in this new folder")
+              "Make this new folder, with the same system in the files sorted and unsorted, and "
+              "compute "
+              "nothing")
       .type("FOLDER");
   line.option("--elements", flags->mesh.elements, "Of --generate: elements of the mesh a side")
       .within(2, 256)
       .show_default();
-  line.option("--seed", flags->mesh.seed, "Of --generate: of the order of the unsorted file")
+  line.option("--seed", flags->mesh.seed,
+              "Of --generate: seed of the unsorted order; equal seeds make equal files")
       .show_default();
   return [&context, flags] { return run_minife(*flags, context); };
 }

@@ -90,6 +90,8 @@ TEST_F(ComdProgram, tells_wrong_inputs_in_one_line) {
       {"cut", 1,
        "cut: the file has 10000 bytes, but 256 atoms take 20480; make the file anew with "
        "--generate\n"},
+      {"--generate new in/sorted", 2,
+       "--generate makes files and computes nothing; leave out FILE\n"},
       {"--generate in", 1,
        "in: File exists; name a path that does not exist, in a folder that may be written to\n"},
       {"--generate new --unit-cells 2", 1,

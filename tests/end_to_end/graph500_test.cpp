@@ -81,7 +81,7 @@ TEST_F(Graph500, prints_rates_memory_and_faults_for_people) {
   EXPECT_NE(app("--roots 3 --by serial graph").out.find(levels), 0u);
   for (const char* const part :
        {"\n2 searches, all valid\n", "traversed edges a second (harmonic mean; ",
-        " MiB resident before ", " pages filled for faults of the kernel; "}) {
+        " MiB resident before ", " pages on demand, for faults of the kernel; "}) {
     EXPECT_NE(outcome.out.find(part), std::string::npos) << outcome.out;
   }
 }
@@ -102,7 +102,7 @@ TEST_F(Graph500, tells_wrong_inputs_in_one_line) {
     const char* message;
   } cases[] = {
       {"", 2, "no FILE to search; --generate FILE makes one"},
-      {"--generate other graph", 2, "--generate makes a file and searches none"},
+      {"--generate other graph", 2, "--generate makes a file and searches none; leave out FILE"},
       {"none", 1, "none: No such file or directory; name a file that --generate made"},
       {"--root 512 graph", 1, "--root 512 is no vertex of graph, whose last is 511"},
       {"--generate graph", 1,

@@ -88,6 +88,8 @@ TEST_F(MinifeProgram, tells_wrong_inputs_in_one_line) {
       {"", 2, "name a FILE of a matrix; --generate FOLDER makes two\n"},
       {"nowhere", 1, "nowhere: No such file or directory; name a file that --generate made\n"},
       {"text", 1, "text: no matrix file, which begins with K2KmFE; make one with --generate\n"},
+      {"--generate new in/sorted", 2,
+       "--generate makes files and computes nothing; leave out FILE\n"},
       {"--generate in", 1,
        "in: File exists; name a path that does not exist, in a folder that may be written to\n"},
       {"--tolerance 0 in/sorted", 2, "--tolerance 0; permitted are 1e-15 to 1\n"},
