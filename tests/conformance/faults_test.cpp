@@ -274,7 +274,7 @@ void FaultsOfAStuckPool::are_served(const std::function<void(RuntimeConfig&)>& a
     const std::uint32_t item = item_rank();
     if (item < stuck) {
       const int fd = k2k::open(k2k::work_item, fifo.c_str(), O_RDONLY).fd();
-      if (fd >= 0) ++opened;
+      if (fd >= 0 && k2k::close(k2k::work_item, fd) == 0) ++opened;
       return;
     }
     while (__atomic_load_n(&used_up, __ATOMIC_ACQUIRE) == 0) k2k::yield();

@@ -59,6 +59,7 @@ class Waits : public ThousandWaits {
     const FullListener listener(domain);
     std::vector<int> sockets(thousand);
     for (int& socket : sockets) socket = listener.stream();
+    ASSERT_GE(sockets.back(), 0) << "this process has too many descriptors open";
     std::atomic<std::uint32_t> connected{0};
     std::thread server([&] {
       wait_until_in_flight(runtime, thousand);
