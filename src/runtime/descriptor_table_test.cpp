@@ -35,7 +35,8 @@ int highest_open() {
   return highest;
 }
 
-// The C library remembers a second thread of an earlier test, and does not know of ThreadSanitizer's.
+// The C library remembers a second thread of an earlier test, and does not know of
+// ThreadSanitizer's.
 bool has_had_a_second_thread() {
 #if defined(K2K_TSAN)
   return true;
