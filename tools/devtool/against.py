@@ -24,6 +24,7 @@ from devtool import build, speed_measures, tolerances
 from devtool.bench import RESULTS, about, machine
 from devtool.console import Refused, Status, duration, say
 from devtool.process import cores, last_json, run, run_logged
+from devtool.revision import changed
 from devtool.speed_measures import Numbers, Program, grep_command, timed_ms
 from devtool.tree import BUILD, ROOT, shown
 from devtool.verdict import CANNOT_TELL, Better, Interval, trimmed_interval_of
@@ -237,9 +238,8 @@ def commit_of(name: str) -> str:
 
 
 def this_tree() -> tuple[str, bool]:
-    """HEAD, and whether the tree differs from it. Expects a repository."""
-    changes = run(["git", "status", "--porcelain"]).stdout.strip()
-    return commit_of("HEAD"), bool(changes)
+    """HEAD, and whether programs of the tree differ from it. Expects a repository."""
+    return commit_of("HEAD"), changed()
 
 
 # A build dependency of the commit may have left the project since: its own installer has it.

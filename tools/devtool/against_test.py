@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from devtool import against, main, process, tolerances
+from devtool import against, main, process, revision, tolerances
 from devtool.against import Bench, Figure, Side, verdict
 from devtool.console import Refused
 from devtool.speed_measures import Program
@@ -148,7 +148,8 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(against, "ROOT", root)
     monkeypatch.setattr(against, "FOLDER", tmp_path / "against")
     monkeypatch.setattr("devtool.build.BUILD", tmp_path)
-    monkeypatch.setattr(against, "run", lambda command: process.run(command, root))
+    for module in (against, revision):
+        monkeypatch.setattr(module, "run", lambda command: process.run(command, root))
     return root
 
 

@@ -1,7 +1,6 @@
 """Runs the benchmarks and keeps the numbers as JSON lines: commit, machine, command, result."""
 
 import datetime
-import functools
 import json
 import os
 import platform
@@ -14,7 +13,8 @@ from devtool import build, peers
 from devtool.console import Refused, say
 from devtool.environment import VICTIM_PACKAGES, need_packages
 from devtool.figures import schema_of
-from devtool.process import capture, cores, last_json, run
+from devtool.process import capture, cores, last_json
+from devtool.revision import commit
 from devtool.tree import ROOT, shown
 
 PRESET = "release"
@@ -103,7 +103,6 @@ def bench(names: list[str], record: bool) -> None:
         need_packages(VICTIM_PACKAGES)
     folder = RESULTS if record else build.folder(PRESET) / "bench-results"
     folder.mkdir(parents=True, exist_ok=True)
-    commit()
     for name in names or own:
         lines = list(_lines_of(name, small))
         with (folder / f"{name}.jsonl").open("a") as results:
@@ -178,12 +177,6 @@ def about(command: str) -> dict[str, object]:
         "machine": machine(),
         "command": command,
     }
-
-
-@functools.cache  # Asked before anything is recorded: results make the tree dirty.
-def commit() -> str:
-    done = run(["git", "describe", "--always", "--dirty", "--abbrev=12"])
-    return done.stdout.strip() if done.returncode == 0 else "unknown"
 
 
 def machine() -> str:

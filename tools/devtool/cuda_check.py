@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devtool import build
-from devtool.bench import commit
 from devtool.console import Refused, Status
 from devtool.cuda_toolkit import need_cuda_toolkit
 from devtool.environment import Package, need_packages, need_python_tools
 from devtool.process import Command, capture, run
+from devtool.revision import commit
 from devtool.tree import BUILD, ROOT, shown
 from devtool.vendor_declarations import check_declarations, check_library
 

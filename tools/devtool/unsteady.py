@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from devtool.console import Refused, say
-from devtool.process import run
+from devtool.revision import commit
 from devtool.tree import ROOT
 
 FILE = ROOT / "tests/unsteady.toml"
@@ -72,7 +72,7 @@ def second_times(names: Sequence[str], preset: str, path: Path = FILE) -> list[s
             )
         else:
             today = datetime.datetime.now(datetime.UTC).date().isoformat()
-            added.append(Unsteady(name, _commit(), today, preset))
+            added.append(Unsteady(name, commit(), today, preset))
     if added:
         _add(added, path)
     return problems
@@ -86,8 +86,3 @@ def _add(entries: Sequence[Unsteady], path: Path) -> None:
         path.write_text(text + new)
     except OSError as error:
         say(f"{SHOWN}: could not be written ({error.strerror}): add these lines yourself")
-
-
-def _commit() -> str:
-    done = run(["git", "describe", "--always", "--dirty", "--abbrev=12"])
-    return done.stdout.strip() if done.returncode == 0 else "unknown"
