@@ -19,6 +19,7 @@ from devtool.figures import Figure, broken_names
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = "osD^vPX"
 WIDTH_IN, HEIGHT_IN = 6.0, 3.6
+UPRIGHT_NAMES_IN = 1.2  # For names that stand upright below the bars.
 LEGEND_COLUMNS_MAX = 4
 LOGARITHMIC = " (log scale)"
 
@@ -85,6 +86,7 @@ def draw_bars(
     axes.set_xticks(range(len(names)), broken or names, fontsize=7)
     if broken is None:
         axes.tick_params(axis="x", rotation=90)
+        canvas.set_figheight(HEIGHT_IN + UPRIGHT_NAMES_IN)
     if log_y:
         _scale_by_decades(axes, [v for some in groups.values() for v in some if v is not None])
     axes.set_xlabel(x_label)
@@ -113,10 +115,15 @@ def _add_errors(
 
 def _scale_by_decades(axes: Any, values: Sequence[float]) -> None:
     """A logarithmic y axis that begins at a power of ten, with plain numbers."""
+    bottom = 10 ** math.floor(math.log10(min(values)))
+    plain = ticker.FuncFormatter(lambda value, _: f"{value:,g}")
     axes.set_yscale("log")
-    axes.set_ylim(bottom=10 ** math.floor(math.log10(min(values))))
-    axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,g}"))
+    axes.set_ylim(bottom=bottom)
+    axes.yaxis.set_major_formatter(plain)
     axes.yaxis.set_minor_formatter(ticker.NullFormatter())
+    if max(values) < 10 * bottom:  # Within one decade, its first number alone tells nothing.
+        axes.yaxis.set_minor_locator(ticker.LogLocator(subs=(2, 5)))
+        axes.yaxis.set_minor_formatter(plain)
 
 
 def _canvas(title: str) -> tuple[Any, Any]:
