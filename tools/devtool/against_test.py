@@ -2,7 +2,6 @@
 
 import json
 import random
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from devtool import against, main, process, revision, tolerances
 from devtool.against import Bench, Figure, Side, verdict
 from devtool.console import Refused
+from devtool.git_fixture import git
 from devtool.speed_measures import Program
 from devtool.verdict import Interval
 
@@ -126,14 +126,6 @@ def test_bad_words_are_one_line_with_the_remedy() -> None:
     assert refused("HEAD", "--rounds", "1") == "--rounds is 1; an interval needs 2 or more"
     with pytest.raises(Refused, match="--rounds, --seed and --json go with --against COMMIT"):
         main._dispatch(["bench", "--json"])
-
-
-def git(folder: Path, *words: str) -> str:
-    author = ["-c", "user.name=a", "-c", "user.email=a@b"]
-    done = subprocess.run(
-        ["git", *author, *words], cwd=folder, check=True, capture_output=True, text=True
-    )
-    return done.stdout.strip()
 
 
 @pytest.fixture

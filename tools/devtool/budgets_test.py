@@ -8,6 +8,7 @@ import pytest
 from devtool import budgets, process
 from devtool.budgets import Budgets, lowered_floors, parsed
 from devtool.console import Refused
+from devtool.git_fixture import git
 
 ROW = """\
 [pread]
@@ -101,21 +102,17 @@ def test_a_figure_goes_only_with_a_record() -> None:
 
 
 def test_git_has_the_former_floor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def git(*words: str) -> None:
-        author = ("-c", "user.name=a", "-c", "user.email=a@b")
-        assert process.run(["git", *author, *words], tmp_path).returncode == 0
-
     def commit(text: str) -> None:
         (tmp_path / "bench/budgets.toml").write_text(text)
-        git("add", ".")
-        git("commit", "-qm", "one")
+        git(tmp_path, "add", ".")
+        git(tmp_path, "commit", "-qm", "one")
 
     monkeypatch.setattr(budgets, "run", lambda command: process.run(command, tmp_path))
     monkeypatch.setattr(budgets, "DECISIONS", tmp_path / "docs/decisions")
     (tmp_path / "bench").mkdir()
     (tmp_path / "docs/decisions").mkdir(parents=True)
-    git("init", "-q", "-b", "main")
-    git("commit", "-qm", "nothing yet", "--allow-empty")
+    git(tmp_path, "init", "-q", "-b", "main")
+    git(tmp_path, "commit", "-qm", "nothing yet", "--allow-empty")
     assert budgets.compared_with_history(parsed(ROW, "f")) == []
     commit(ROW)
     lower = ROW.replace("floor = 0.65", "floor = 0.6")
@@ -128,7 +125,7 @@ def test_git_has_the_former_floor(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "docs/decisions/0041-why.md").write_text("")
     assert budgets.compared_with_history(parsed(told, "f")) == []
     # A branch is held against where it left main, however many commits ago.
-    git("checkout", "-qb", "branch", "HEAD~1")
+    git(tmp_path, "checkout", "-qb", "branch", "HEAD~1")
     commit(lower)
     commit(lower + "\n")
     assert len(budgets.compared_with_history(parsed(lower, "f"))) == 1

@@ -1,19 +1,11 @@
 """The commit of a tree, with and without changes."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from devtool import process, revision
-
-
-def git(folder: Path, *words: str) -> str:
-    author = ["-c", "user.name=a", "-c", "user.email=a@b"]
-    done = subprocess.run(
-        ["git", *author, *words], cwd=folder, capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()
+from devtool.git_fixture import git
 
 
 @pytest.fixture
