@@ -161,9 +161,6 @@ Result<std::vector<Atom>> read_by_id(const AtomFile& file) {
 }  // namespace
 
 Result<Outcome> simulate_serially(const AtomFile& file, const Settings& settings) {
-  const auto seconds_since = [](Instant begin) {
-    return std::chrono::duration<double>(now() - begin).count();
-  };
   Outcome outcome;
   outcome.begin = apps::process_memory_now();
   const Instant begin = now();

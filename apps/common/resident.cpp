@@ -107,7 +107,7 @@ Resident::~Resident() { end(); }
 
 void Resident::mark() {
   ResidentSample sample;
-  sample.seconds = std::chrono::duration<double>(now() - begin_).count();
+  sample.seconds = seconds_since(begin_);
   static_cast<ResidentBytes&>(sample) = resident_now();
   sample.cached = cached_bytes(descriptor_, input_bytes_);
   const std::lock_guard lock(mutex_);

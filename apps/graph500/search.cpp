@@ -20,8 +20,6 @@ constexpr std::uint32_t groups_a_unit = 16;
 constexpr std::uint32_t items_on_gpu = 256;
 constexpr std::uint32_t turn_on_cores = 16;
 
-double seconds_from(Instant begin) { return std::chrono::duration<double>(now() - begin).count(); }
-
 struct Root {
   std::uint32_t vertex;
   std::uint64_t targets;
@@ -111,7 +109,7 @@ class Run {
     const Instant begin = now();
     Result<apps::InputMemory> memory = load();
     if (!memory) return memory.error();
-    outcome_.load_seconds = seconds_from(begin);
+    outcome_.load_seconds = seconds_since(begin);
     count_faults(before);
     outcome_.huge_bytes = memory->huge_bytes();
     resident_.mark();
@@ -127,7 +125,7 @@ class Run {
       const Instant begin = now();
       const Result<Fault> fault = one(root, tree);
       Search done;
-      done.seconds = seconds_from(begin);
+      done.seconds = seconds_since(begin);
       count_faults(before);
       resident_.mark();
       // First: a file that was changed explains a page that does not come and a wrong target.

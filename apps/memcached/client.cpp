@@ -194,7 +194,7 @@ Result<LoadResult> make_load(const LoadOptions& options) {
   for (std::thread& thread : threads) thread.join();
   if (!started) return started.error();
   LoadResult sum;
-  sum.seconds = std::chrono::duration<double>(now() - begin).count();
+  sum.seconds = seconds_since(begin);
   for (const LoadResult& each : results) {
     sum.requests += each.requests;
     sum.misses += each.misses;

@@ -80,13 +80,10 @@ Status fill_job(Runtime& runtime, apps::DeviceBlocks& blocks, const Settings& se
 
 Result<Outcome> simulate(const Settings& settings, const RuntimeConfig& config) {
   Outcome outcome;
-  const auto seconds_from = [](Instant begin) {
-    return std::chrono::duration<double>(now() - begin).count();
-  };
   if (settings.by == By::serial) {
     const Instant begin = now();
     outcome.checksum = serial_checksum(settings);
-    outcome.seconds = seconds_from(begin);
+    outcome.seconds = seconds_since(begin);
     return outcome;
   }
   outcome.resident_begin = resident_now();
@@ -113,7 +110,7 @@ Result<Outcome> simulate(const Settings& settings, const RuntimeConfig& config) 
   const auto report = launch_steps(
       *runtime, {.groups = 1, .group_items = settings.items != 0 ? settings.items : usual}, job);
   if (!report) return report.error();
-  outcome.seconds = seconds_from(begin);
+  outcome.seconds = seconds_since(begin);
   if (job.returned[2] != 0) {
     const auto error = static_cast<int>(job.returned[2]);
     return Error{error, fmt::format("the kernel could not read /proc/self/statm ({}); mount /proc, "

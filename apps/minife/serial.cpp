@@ -72,9 +72,6 @@ Status judge(const MatrixFile& file, const Matrix& matrix) {
 }  // namespace
 
 Result<Outcome> solve_serially(const MatrixFile& file, const Settings& settings) {
-  const auto seconds_since = [](Instant begin) {
-    return std::chrono::duration<double>(now() - begin).count();
-  };
   Outcome outcome;
   outcome.begin = apps::process_memory_now();
   const Instant begin = now();

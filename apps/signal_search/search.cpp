@@ -58,8 +58,6 @@ std::uint32_t blocks_of(std::size_t queries, std::uint32_t block_queries) {
   return static_cast<std::uint32_t>((queries + block_queries - 1) / block_queries);
 }
 
-double seconds_from(Instant begin) { return std::chrono::duration<double>(now() - begin).count(); }
-
 Outcome search_serially(const std::vector<Record>& records,
                         const std::vector<std::uint64_t>& queries, const Settings& settings) {
   std::vector<Record> results(queries.size());
@@ -78,7 +76,7 @@ Outcome search_serially(const std::vector<Record>& records,
     for (std::uint64_t place = 0; place < range.count; ++place) look_up(job, range.first + place);
     outcome.digests.push_back(digest_of(job, block));
   }
-  outcome.seconds = seconds_from(begin);
+  outcome.seconds = seconds_since(begin);
   return outcome;
 }
 
@@ -151,13 +149,13 @@ Result<Outcome> search(const std::vector<Record>& records,
   if (!report) return report.error();
   auto drained = runtime->drain();  // Every signal has been sent, or was refused.
   if (!drained) return drained.error();
-  outcome.lookup_seconds = seconds_from(begin);
+  outcome.lookup_seconds = seconds_since(begin);
   if (job.number != 0) {
     hashers.all_are_ready();
   } else if (Status hashed = hashers.hash_all(threads); !hashed) {
     return hashed.error();
   }
-  outcome.seconds = seconds_from(begin);
+  outcome.seconds = seconds_since(begin);
   outcome.digests = hashers.digests();
   outcome.signalled = hashers.signalled();
   outcome.swept = hashers.swept();

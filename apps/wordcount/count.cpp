@@ -165,8 +165,6 @@ Status launch_all(Runtime& runtime, const LaunchShape& shape, const Settings& se
   return {};
 }
 
-double seconds_since(Instant begin) { return std::chrono::duration<double>(now() - begin).count(); }
-
 }  // namespace
 
 Result<Counts> count(const Strings& strings, const std::vector<std::string>& files,

@@ -204,7 +204,7 @@ double time_of(const Cell& cell, const std::vector<std::uint64_t>& offsets,
     threads.emplace_back(work, thread);
   work(0);
   for (std::thread& thread : threads) thread.join();
-  const double seconds = std::chrono::duration<double>(now() - begin).count();
+  const double seconds = seconds_since(begin);
   return ok ? seconds / passes : -1;
 }
 

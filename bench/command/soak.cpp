@@ -201,7 +201,7 @@ Result<nlohmann::ordered_json> repeat(Runtime& runtime, const char* name, std::u
     }
   }
   if (::isatty(STDERR_FILENO) == 1) std::fputs("\r\033[K", stderr);
-  const double seconds = std::chrono::duration<double>(now() - begin).count();
+  const double seconds = seconds_since(begin);
   return nlohmann::ordered_json{
       {"calls", served}, {"launches", launches}, {"seconds", rounded(seconds)}, {"wrong", wrong}};
 }

@@ -124,7 +124,7 @@ class Bench {
     const Instant begin = now();
     std::size_t rounds = 0;  // The first one is not counted.
     const auto goes_on = [&] {
-      const double spent = std::chrono::duration<double>(now() - begin).count();
+      const double spent = seconds_since(begin);
       if (rounds > rounds_min) return rounds <= rounds_max && spent <= seconds;
       return rounds <= rounds_late || spent <= 2 * seconds;
     };
@@ -158,7 +158,7 @@ class Bench {
     const double cpu_before = cpu_seconds();
     const Instant begin = now();
     const Status status = one.way->run({descriptor, cell.block, cell.bytes});
-    const double seconds = std::chrono::duration<double>(now() - begin).count();
+    const double seconds = seconds_since(begin);
     const double cpu_s = cpu_seconds() - cpu_before;
     if (one.way->closing) one.way->closing(descriptor);
     ::close(descriptor);

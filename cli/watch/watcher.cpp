@@ -61,7 +61,7 @@ Result<Evidence> Watcher::look() {
 Report Watcher::since(const Evidence& before, const Evidence& after) {
   Report report = compare(before, after, rules_, owners_);
   report.no_trace = no_trace_;
-  report.own_wall_s = std::chrono::duration<double>(now() - begun_).count();
+  report.own_wall_s = seconds_since(begun_);
   report.own_cpu_s = own_cpu_s() - cpu_at_begin_s_;
   report.own_start_s = cpu_at_begin_s_;
   if (after.traced) report.own_cpu_s += after.traced->own_cpu_s;

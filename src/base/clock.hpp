@@ -19,6 +19,10 @@ inline Instant now() {
   return std::chrono::time_point_cast<Nanoseconds>(std::chrono::steady_clock::now());
 }
 
+inline double seconds_since(Instant begin) {
+  return std::chrono::duration<double>(now() - begin).count();
+}
+
 inline std::uint64_t cycles() {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();  // <x86intrin.h> has 40,000 lines; this needs one instruction.

@@ -22,10 +22,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-double seconds_since(Instant moment) {
-  return std::chrono::duration<double>(now() - moment).count();
-}
-
 ordered_json settings_json(const server::ServerConfig& config) {
   ordered_json settings = ordered_json::object();
   for (const ControlKey& key : control_keys()) settings[key.name] = show_key(key, config);

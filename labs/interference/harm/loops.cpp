@@ -185,7 +185,7 @@ Result<LoopReport> run_loop(const Loop& loop, std::uint64_t rounds, unsigned thr
   const Instant begin = now();
   workers.clear();  // Joins.
   LoopReport report;
-  report.wall_s = std::chrono::duration<double>(now() - begin).count();
+  report.wall_s = seconds_since(begin);
   for (const Share& share : shares) {
     for (const auto* reading : {&share.before, &share.after}) {
       if (!*reading) return reading->error();

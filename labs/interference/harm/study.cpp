@@ -25,8 +25,6 @@ using nlohmann::ordered_json;
 // A source settles this long before its victim begins.
 constexpr double settling_s = 0.02;
 
-double seconds_since(Instant begin) { return std::chrono::duration<double>(now() - begin).count(); }
-
 // The arms of a comparison's two sides.
 std::pair<Arm, Arm> arms_of(Kind kind) {
   switch (kind) {

@@ -366,7 +366,7 @@ Result<Usage> run_victim(const Victim& victim, unsigned threads,
     if (!is_loop) static_cast<void>(tasks.look());
   }
   Usage usage;
-  usage.wall_s = std::chrono::duration<double>(now() - begin).count();
+  usage.wall_s = seconds_since(begin);
   static_cast<void>(tasks.look());  // The first thread's last account, before it is reaped.
   int status = 0;
   rusage used{};
