@@ -69,7 +69,6 @@ std::string json_text(const comd::AtomFile& file, const comd::Outcome& outcome,
 }
 
 std::string table_text(const comd::AtomFile& file, const comd::Outcome& outcome) {
-  const auto mib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
   const auto atoms = static_cast<double>(file.header.atoms);
   std::string text = fmt::format("{:>8} {:>14} {:>14} {:>14}   an atom\n", "step", "potential",
                                  "kinetic", "energy");
@@ -79,12 +78,7 @@ std::string table_text(const comd::AtomFile& file, const comd::Outcome& outcome)
   }
   text += fmt::format("{} atoms, drift {:.2e}, momentum {:.2e}\n", file.header.atoms,
                       outcome.drift(), outcome.momentum());
-  text += fmt::format("{:.3f} s: {:.3f} before the first launch, {:.3f} in kernels\n",
-                      outcome.seconds, outcome.read_seconds, outcome.kernel_seconds);
-  text += fmt::format("{:.1f} MiB resident, {:.1f} before; {} pages on demand, {} requests\n",
-                      mib(outcome.end.bytes), mib(outcome.begin.bytes), outcome.pages,
-                      outcome.requests);
-  return text;
+  return text + apps::text_of(outcome);
 }
 
 int generate(const ComdFlags& flags) try {

@@ -13,24 +13,15 @@ namespace k2k::comd {
 
 namespace {
 
-// Work-items that wait for pages are many, so that others run meanwhile.
-constexpr std::uint32_t groups_a_unit = 4;
-constexpr std::uint32_t items_on_cpu = 16;
-constexpr std::uint32_t items_on_gpu = 128;
-
-double seconds_from(Instant begin) { return std::chrono::duration<double>(now() - begin).count(); }
-
 // A run of the kernels on a file: its memory, its launches, and what it found.
 class Simulation {
  public:
   Simulation(Runtime& runtime, const AtomFile& file, const Settings& settings)
-      : runtime_(runtime), file_(file), settings_(settings), blocks_(runtime) {
-    const DeviceInfo& device = runtime.device();
-    shape_.groups = settings.groups != 0 ? settings.groups : groups_a_unit * device.compute_units;
-    shape_.group_items = settings.items != 0        ? settings.items
-                         : device.platform == "cpu" ? items_on_cpu
-                                                    : items_on_gpu;
-  }
+      : runtime_(runtime),
+        file_(file),
+        settings_(settings),
+        shape_(apps::shape_on(runtime, settings.groups, settings.items)),
+        blocks_(runtime) {}
 
   Status prepare() {
     auto memory = apps::InputMemory::create(runtime_, file_, settings_.mode, "atoms");
@@ -61,8 +52,7 @@ class Simulation {
 
   Status run(Outcome& outcome) {
     if (Status taken = launch(Phase::take, 0, outcome); !taken) return taken;
-    outcome.take_seconds = outcome.kernel_seconds;
-    outcome.taken = apps::process_memory_now();
+    apps::note_taken(outcome);
     if (Status right = judge(0); !right) return right;
     for (const Phase phase : {Phase::order, Phase::first_push}) {
       if (Status done = launch(phase, 0, outcome); !done) return done;
@@ -73,22 +63,14 @@ class Simulation {
       if (step % settings_.every != 0 && step != settings_.steps) continue;
       if (Status summed = sum_up(step, outcome); !summed) return summed;
     }
-    outcome.end = apps::process_memory_now();
-    outcome.requests = apps::fault_requests(runtime_);
-    outcome.pages = memory_->demand_pages();
-    outcome.huge_bytes = memory_->huge_bytes();
+    apps::note_end(outcome, runtime_, *memory_);
     return settings_.keep_atoms ? keep(outcome) : Status{};
   }
 
  private:
   Status launch(Phase phase, std::uint32_t odd, Outcome& outcome) {
-    const Instant begin = now();
-    const auto report = launch_phase(runtime_, shape_, phase, odd, job_);
-    outcome.kernel_seconds += seconds_from(begin);
-    if (report) return {};
-    // A page that the file has lost ends the launch; the file's size tells why.
-    if (Status whole = apps::still_whole(file_); !whole) return whole;
-    return report.error();
+    return apps::timed_launch(file_, outcome,
+                              [&] { return launch_phase(runtime_, shape_, phase, odd, job_); });
   }
 
   Status make_step(std::uint32_t step, Outcome& outcome) {
@@ -187,9 +169,9 @@ Result<Outcome> simulate(const AtomFile& file, const Settings& settings,
   if (!runtime) return runtime.error();
   Simulation simulation(*runtime, file, settings);
   if (Status ready = simulation.prepare(); !ready) return ready.error();
-  outcome.read_seconds = seconds_from(begin);
+  outcome.read_seconds = seconds_since(begin);
   if (Status done = simulation.run(outcome); !done) return done.error();
-  outcome.seconds = seconds_from(begin);
+  outcome.seconds = seconds_since(begin);
   return outcome;
 }
 

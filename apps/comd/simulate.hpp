@@ -8,8 +8,7 @@
 
 #include "apps/comd/atom_file.hpp"
 #include "apps/comd/kernel.hpp"
-#include "apps/common/input_memory.hpp"
-#include "apps/common/resident.hpp"
+#include "apps/common/input_run.hpp"
 #include "runtime/settings/config.hpp"
 
 namespace k2k::comd {
@@ -40,19 +39,9 @@ struct Sums {
   [[nodiscard]] double energy() const { return potential + kinetic; }
 };
 
-struct Outcome {
-  std::vector<Sums> sums;      // The first: of the file.
-  std::uint64_t bits = 0;      // Over all atoms' last places and velocities; 0 for serial.
-  double read_seconds = 0;     // Up to the first launch: pinned and huge read the file here.
-  double take_seconds = 0;     // Of the first launch, which touches every atom.
-  double kernel_seconds = 0;   // Of all launches.
-  double seconds = 0;          // Of everything.
-  std::uint64_t requests = 0;  // Page faults of kernels that the server resolved.
-  std::uint64_t pages = 0;     // That came on demand.
-  std::uint64_t huge_bytes = 0;
-  apps::ProcessMemory begin;  // Before the runtime and the memory were made,
-  apps::ProcessMemory taken;  // after the first launch,
-  apps::ProcessMemory end;    // and after the last one.
+struct Outcome : apps::InputRun {
+  std::vector<Sums> sums;     // The first: of the file.
+  std::uint64_t bits = 0;     // Over all atoms' last places and velocities; 0 for serial.
   std::vector<Atom> atoms;    // By id, if they were to be kept; checks as in the file.
   std::vector<Force> forces;  // By id.
 

@@ -63,16 +63,10 @@ std::string json_text(const minife::MatrixFile& file, const minife::Outcome& out
 }
 
 std::string table_text(const minife::MatrixFile& file, const minife::Outcome& outcome) {
-  const auto mib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
   std::string text = fmt::format("{} rows, {} entries\n", file.header.rows, file.header.entries);
   text += fmt::format("{} iterations, residual {:.2e}, error {:.2e}\n", outcome.residuals.size(),
                       outcome.true_residual, outcome.error);
-  text += fmt::format("{:.3f} s: {:.3f} before the first launch, {:.3f} in kernels\n",
-                      outcome.seconds, outcome.read_seconds, outcome.kernel_seconds);
-  text += fmt::format("{:.1f} MiB resident, {:.1f} before; {} pages on demand, {} requests\n",
-                      mib(outcome.end.bytes), mib(outcome.begin.bytes), outcome.pages,
-                      outcome.requests);
-  return text;
+  return text + apps::text_of(outcome);
 }
 
 int generate(const MinifeFlags& flags) try {

@@ -15,24 +15,15 @@ namespace k2k::minife {
 
 namespace {
 
-// Work-items that wait for pages are many, so that others run meanwhile.
-constexpr std::uint32_t groups_a_unit = 4;
-constexpr std::uint32_t items_on_cpu = 16;
-constexpr std::uint32_t items_on_gpu = 128;
-
-double seconds_from(Instant begin) { return std::chrono::duration<double>(now() - begin).count(); }
-
 // A run of the kernels on a file: its memory, its launches, and what it found.
 class Solver {
  public:
   Solver(Runtime& runtime, const MatrixFile& file, const Settings& settings)
-      : runtime_(runtime), file_(file), settings_(settings), blocks_(runtime) {
-    const DeviceInfo& device = runtime.device();
-    shape_.groups = settings.groups != 0 ? settings.groups : groups_a_unit * device.compute_units;
-    shape_.group_items = settings.items != 0        ? settings.items
-                         : device.platform == "cpu" ? items_on_cpu
-                                                    : items_on_gpu;
-  }
+      : runtime_(runtime),
+        file_(file),
+        settings_(settings),
+        shape_(apps::shape_on(runtime, settings.groups, settings.items)),
+        blocks_(runtime) {}
 
   Status prepare() {
     auto memory = apps::InputMemory::create(runtime_, file_, settings_.mode, "matrix");
@@ -64,14 +55,10 @@ class Solver {
 
   Status run(Outcome& outcome) {
     if (Status taken = launch_and_judge(Phase::take, outcome); !taken) return taken;
-    outcome.take_seconds = outcome.kernel_seconds;
-    outcome.taken = apps::process_memory_now();
+    apps::note_taken(outcome);
     if (Status judged = launch_and_judge(Phase::judge, outcome); !judged) return judged;
     if (Status done = iterate(outcome); !done) return done;
-    outcome.end = apps::process_memory_now();
-    outcome.requests = apps::fault_requests(runtime_);
-    outcome.pages = memory_->demand_pages();
-    outcome.huge_bytes = memory_->huge_bytes();
+    apps::note_end(outcome, runtime_, *memory_);
     if (!settings_.keep_solution) return {};
     outcome.solution.resize(file_.layout.rows);
     return runtime_.copy(outcome.solution.data(), job_.solution,
@@ -105,13 +92,8 @@ class Solver {
   }
 
   Status launch(Phase phase, double factor, Outcome& outcome) {
-    const Instant begin = now();
-    const auto report = launch_phase(runtime_, shape_, phase, factor, job_);
-    outcome.kernel_seconds += seconds_from(begin);
-    if (report) return {};
-    // A page that the file has lost ends the launch; the file's size tells why.
-    if (Status whole = apps::still_whole(file_); !whole) return whole;
-    return report.error();
+    return apps::timed_launch(file_, outcome,
+                              [&] { return launch_phase(runtime_, shape_, phase, factor, job_); });
   }
 
   Status launch_and_judge(Phase phase, Outcome& outcome) {
@@ -158,9 +140,9 @@ Result<Outcome> solve(const MatrixFile& file, const Settings& settings,
   if (!runtime) return runtime.error();
   Solver solver(*runtime, file, settings);
   if (Status ready = solver.prepare(); !ready) return ready.error();
-  outcome.read_seconds = seconds_from(begin);
+  outcome.read_seconds = seconds_since(begin);
   if (Status done = solver.run(outcome); !done) return done.error();
-  outcome.seconds = seconds_from(begin);
+  outcome.seconds = seconds_since(begin);
   return outcome;
 }
 

@@ -7,8 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "apps/common/input_memory.hpp"
-#include "apps/common/resident.hpp"
+#include "apps/common/input_run.hpp"
 #include "apps/minife/kernel.hpp"
 #include "apps/minife/matrix_file.hpp"
 #include "runtime/settings/config.hpp"
@@ -30,22 +29,12 @@ struct Settings {
   bool keep_solution = false;
 };
 
-struct Outcome {
+struct Outcome : apps::InputRun {
   std::vector<double> residuals;  // |r| / |b| after each iteration, as the iterations have it.
   bool converged = false;
-  double true_residual = 0;  // |b - A x| / |b|
-  double error = 0;          // The largest |x - exact|.
-  std::uint64_t bits = 0;    // Over x; 0 for serial.
-  double read_seconds = 0;   // Up to the first launch: pinned and huge read the file here.
-  double take_seconds = 0;   // Of the first launch, which touches every page.
-  double kernel_seconds = 0;
-  double seconds = 0;
-  std::uint64_t requests = 0;  // Page faults of kernels that the server resolved.
-  std::uint64_t pages = 0;     // That came on demand.
-  std::uint64_t huge_bytes = 0;
-  apps::ProcessMemory begin;     // Before the runtime and the memory were made,
-  apps::ProcessMemory taken;     // after the first launch,
-  apps::ProcessMemory end;       // and after the last one.
+  double true_residual = 0;      // |b - A x| / |b|
+  double error = 0;              // The largest |x - exact|.
+  std::uint64_t bits = 0;        // Over x; 0 for serial.
   std::vector<double> solution;  // If it was to be kept.
 };
 
