@@ -78,6 +78,7 @@ enum Answer : CUresult {
   launch_failed = 719,
   cooperative_launch_too_large = 720,
   not_supported = 801,
+  invalid_cluster_size = 912,
   unknown = 999,
 };
 

@@ -22,7 +22,7 @@ struct AttributeRow {
 };
 
 // By the numbers of CUdevice_attribute. Others answer 0. The device has compute capability 9.0, but
-// no clusters, no textures, and no access to pageable memory.
+// no textures; EMULATED_CUDA_PAGEABLE gives it access to pageable memory.
 constexpr AttributeRow attribute_rows[] = {
     {1, static_cast<int>(exec::block_lanes_max)},  // MAX_THREADS_PER_BLOCK
     {2, 1024},                                     // MAX_BLOCK_DIM_X
@@ -58,9 +58,11 @@ constexpr AttributeRow attribute_rows[] = {
     {99, 1},  // HOST_REGISTER_SUPPORTED
     {106, static_cast<int>(exec::unit_blocks_max)},
     {111, 1024},  // RESERVED_SHARED_MEMORY_PER_BLOCK
+    {120, 1},     // CLUSTER_LAUNCH
     {129, 1},     // UNIFIED_FUNCTION_POINTERS
 };
-constexpr int attribute_units = 16;  // MULTIPROCESSOR_COUNT
+constexpr int attribute_units = 16;     // MULTIPROCESSOR_COUNT
+constexpr int attribute_pageable = 88;  // PAGEABLE_MEMORY_ACCESS
 constexpr int attributes_max = 160;
 
 constexpr std::size_t limits[] = {exec::local_bytes_max, 1 << 20, 0};  // Stack, printf, heap.
@@ -134,6 +136,7 @@ K2K_ENTRY_POINT CUresult cuDeviceGetAttribute(int* value, int attribute, CUdevic
       std::find_if(std::begin(attribute_rows), std::end(attribute_rows),
                    [&](const AttributeRow& one) { return one.number == attribute; });
   *value = row == std::end(attribute_rows) ? 0 : row->value;
+  if (attribute == attribute_pageable) *value = Driver::get().reaches_host_pages ? 1 : 0;
   if (attribute == attribute_units) *value = static_cast<int>(Driver::get().device->units());
   return success;
 }
@@ -281,7 +284,7 @@ K2K_ENTRY_POINT CUresult cuCtxSynchronize() {
     moments.push_back(context->legacy->last());
     for (const auto& [handle, stream] : context->streams) moments.push_back(stream->last());
   }
-  for (const std::shared_ptr<Moment>& moment : moments) moment->wait();
+  for (const std::shared_ptr<Moment>& moment : moments) finish(*context, moment);
   return context->fault.load();
 }
 

@@ -51,6 +51,8 @@ constexpr ErrorRow error_rows[] = {
     {cooperative_launch_too_large, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
      "not all blocks fit onto the device together"},
     {not_supported, "CUDA_ERROR_NOT_SUPPORTED", "the emulated driver does not support this"},
+    {invalid_cluster_size, "CUDA_ERROR_INVALID_CLUSTER_SIZE",
+     "the cluster does not divide the grid, is too large, or is not the kernel's"},
     {unknown, "CUDA_ERROR_UNKNOWN", "unknown error"},
 };
 

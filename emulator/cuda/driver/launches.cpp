@@ -19,6 +19,7 @@ struct Request {
   void** parameters = nullptr;
   void** extra = nullptr;
   bool cooperative = false;
+  exec::Extent cluster{};  // {}: the launch states none.
 };
 
 CUresult answer_for(exec::Fault fault) {
@@ -55,6 +56,36 @@ bool is_shape(const Request& request, const exec::Code& code) {
   return lanes <= exec::block_lanes_max && (bound == 0 || lanes <= bound);
 }
 
+// The cluster that the launch and the kernel state; one block if none does.
+CUresult cluster_of(const Request& request, const exec::Code& code, exec::Grid& grid) {
+  const exec::Extent none{};
+  const ptx::Function& kernel = *code.function;
+  grid.has_clusters = request.cluster != none || kernel.cluster != none || kernel.needs_cluster;
+  if (!grid.has_clusters) return success;
+  const exec::Extent& stated = request.cluster != none ? request.cluster : kernel.cluster;
+  if (stated == none) return invalid_cluster_size;
+  if (kernel.cluster != none && stated != kernel.cluster) return invalid_cluster_size;
+  std::uint64_t blocks = 1;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    if (stated[axis] == 0 || grid.blocks[axis] % stated[axis] != 0) return invalid_cluster_size;
+    blocks *= stated[axis];
+  }
+  const std::uint32_t most = kernel.cluster_max != 0
+                                 ? std::min(kernel.cluster_max, exec::cluster_blocks_max)
+                                 : exec::cluster_blocks_max;
+  if (blocks > most) return invalid_cluster_size;
+  grid.cluster = stated;
+  return success;
+}
+
+// Of blocks that are on the device together.
+std::uint64_t resident_blocks(const exec::Grid& grid, std::uint32_t units) {
+  const std::uint64_t of_unit =
+      exec::Device::resident_blocks(grid.thread_count(), grid.shared_bytes);
+  const std::uint64_t cluster = grid.cluster_size();
+  return units * (cluster == 1 ? of_unit : std::max(of_unit / cluster, std::uint64_t{1}) * cluster);
+}
+
 // The parameters as one block of memory: from pointers to each, or from a buffer.
 CUresult gather(const Request& request, const exec::Code& code, std::vector<std::byte>& to) {
   to.assign(code.parameter_bytes, std::byte{0});
@@ -87,7 +118,8 @@ CUresult gather(const Request& request, const exec::Code& code, std::vector<std:
   return success;
 }
 
-void run(Context* context, const std::shared_ptr<exec::Grid>& grid) {
+void run(Context* context, const std::shared_ptr<exec::Grid>& grid,
+         const exec::check::PlacedTask& place) {
   Driver& driver = Driver::get();
   {
     const std::lock_guard lock(context->mutex);
@@ -97,7 +129,7 @@ void run(Context* context, const std::shared_ptr<exec::Grid>& grid) {
   if (driver.launch_limit_ms != 0) {
     grid->deadline_ns = exec::now_ns() + driver.launch_limit_ms * 1'000'000;
   }
-  grid->watch = driver.watch(*grid);
+  grid->watch = driver.watch(*grid, place);
   const std::uint64_t workspace = grid->workspace_address();
   if (workspace != 0) driver.memory.add({workspace, workspace + sizeof grid->workspace});
   driver.device->start(grid);
@@ -148,18 +180,19 @@ CUresult launch(const Request& request) {
   grid->dynamic_shared_bytes = request.shared_bytes;
   grid->shared_bytes = function->module->program->shared_bytes(request.shared_bytes);
   grid->memory = &driver.memory;
+  grid->reaches_host_pages = driver.reaches_host_pages;
   grid->number = driver.launches.fetch_add(1) + 1;
   grid->cooperative = request.cooperative;
-  if (request.cooperative &&
-      grid->block_count() >
-          std::uint64_t{driver.device->units()} *
-              exec::Device::resident_blocks(grid->thread_count(), grid->shared_bytes)) {
+  if (const CUresult answer = cluster_of(request, code, *grid); answer != success) return answer;
+  if (request.cooperative && grid->block_count() > resident_blocks(*grid, driver.device->units())) {
     return cooperative_launch_too_large;
   }
   if (const CUresult answer = gather(request, code, grid->parameters); answer != success) {
     return answer;
   }
-  add_in_order(*stream, [context, grid] { run(context, grid); });
+  add_in_order(*stream, [context, grid](const exec::check::PlacedTask& place) {
+    run(context, grid, place);
+  });
   return success;
 }
 
@@ -202,6 +235,7 @@ K2K_ENTRY_POINT CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfuncti
   constexpr int attribute_ignore = 0;
   constexpr int attribute_cooperative = 2;
   constexpr int attribute_cluster = 4;
+  constexpr int attribute_cluster_policy = 5;
   constexpr int attribute_priority = 8;
   if (config == nullptr) return invalid_value;
   Request request;
@@ -215,10 +249,16 @@ K2K_ENTRY_POINT CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfuncti
   for (unsigned at = 0; at < config->attribute_count; ++at) {
     const CUlaunchAttribute& attribute = config->attributes[at];
     const std::uint32_t* const words = attribute.value.words;
-    if (attribute.id == attribute_ignore || attribute.id == attribute_priority) continue;
+    if (attribute.id == attribute_ignore || attribute.id == attribute_priority ||
+        attribute.id == attribute_cluster_policy) {
+      continue;
+    }
     if (attribute.id == attribute_cooperative) {
       request.cooperative = words[0] != 0;
-    } else if (attribute.id != attribute_cluster || words[0] * words[1] * words[2] != 1) {
+    } else if (attribute.id == attribute_cluster) {
+      std::copy_n(words, 3, request.cluster.begin());
+      if (request.cluster == exec::Extent{}) return invalid_value;
+    } else {
       return not_supported;
     }
   }

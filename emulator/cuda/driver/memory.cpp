@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "emulator/cuda/driver/state.hpp"
+#include "emulator/cuda/exec/ops/access.hpp"
 
 namespace k2k::emulator::driver {
 
@@ -25,10 +26,36 @@ bool is_sound(std::uint64_t address, std::size_t bytes, bool& pageable) {
   return held.bytes == 0 || bytes <= held.begin + held.bytes - address;
 }
 
+// Memory of the driver's that was given back before a task of a stream came to it: the context's
+// fault, as of a kernel that touches it.
+bool is_gone(Context& context, const char* call, std::uint64_t address, bool was_held) {
+  Driver& driver = Driver::get();
+  if (!was_held || driver.holding(address).bytes != 0) return false;
+  CUresult before = success;
+  context.fault.compare_exchange_strong(before, illegal_address);
+  driver.log(std::string(call) + " found no memory at " + exec::hexadecimal(address) +
+             ", which was given back before its stream came to it; wait for the stream first, or "
+             "use cuMemFreeAsync in it");
+  return true;
+}
+
+// For the search for races: a call reads or writes memory that kernels can address.
+void note_access(const char* call, bool writes, std::uint64_t begin, std::uint64_t bytes,
+                 const exec::check::PlacedTask& place, const exec::check::Clock& told) {
+  Driver& driver = Driver::get();
+  if (driver.races == nullptr || !driver.memory.find(begin).holds(begin, 1)) return;
+  driver.races->copy({call, writes, begin, begin + bytes, place, told});
+}
+
+exec::check::Clock told_to_host() {
+  const Driver& driver = Driver::get();
+  return driver.races == nullptr ? exec::check::Clock() : driver.races->told();
+}
+
 // Copies in the order of a stream. A copy from or to pageable memory, and one without a stream of
 // its own, has ended when the call returns.
-CUresult copy(std::uint64_t to, std::uint64_t from, std::size_t bytes, CUstream handle,
-              bool waits) {
+CUresult copy(const char* call, std::uint64_t to, std::uint64_t from, std::size_t bytes,
+              CUstream handle, bool waits) {
   Context* context = nullptr;
   if (const CUresult answer = Driver::get().current(&context); answer != success) return answer;
   if (bytes == 0) return success;
@@ -38,15 +65,26 @@ CUresult copy(std::uint64_t to, std::uint64_t from, std::size_t bytes, CUstream 
   if (const CUresult answer = stream_of(*context, handle, &stream); answer != success) {
     return answer;
   }
-  const std::shared_ptr<Moment> done = add_in_order(*stream, [=] {
-    if (context->fault.load() != success) return;
-    std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
-  });
+  const bool to_held = Driver::get().holding(to).bytes != 0;
+  const bool from_held = Driver::get().holding(from).bytes != 0;
+  const auto work = [=, told = told_to_host()](const exec::check::PlacedTask& place) {
+    if (context->fault.load() != success || is_gone(*context, call, to, to_held) ||
+        is_gone(*context, call, from, from_held)) {
+      return;
+    }
+    note_access(call, false, from, bytes, place, told);
+    note_access(call, true, to, bytes, place, told);
+    // As a GPU's copy engine: a kernel that runs may poll one of the words.
+    exec::copy_words(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from),
+                     bytes);
+  };
+  const std::shared_ptr<Moment> done = add_in_order(*stream, work);
   return waits || pageable ? finish(*context, done) : static_cast<CUresult>(success);
 }
 
 template <class Word>
-CUresult fill(std::uint64_t to, Word value, std::size_t count, CUstream handle, bool waits) {
+CUresult fill(const char* call, std::uint64_t to, Word value, std::size_t count, CUstream handle,
+              bool waits) {
   Context* context = nullptr;
   if (const CUresult answer = Driver::get().current(&context); answer != success) return answer;
   if (count == 0) return success;
@@ -59,11 +97,15 @@ CUresult fill(std::uint64_t to, Word value, std::size_t count, CUstream handle, 
   if (const CUresult answer = stream_of(*context, handle, &stream); answer != success) {
     return answer;
   }
-  const std::shared_ptr<Moment> done = add_in_order(*stream, [=] {
-    if (context->fault.load() == success) {
-      std::fill_n(reinterpret_cast<Word*>(to), count, value);
+  const auto work = [=, told = told_to_host()](const exec::check::PlacedTask& place) {
+    if (context->fault.load() != success || is_gone(*context, call, to, true)) return;
+    note_access(call, true, to, count * sizeof(Word), place, told);
+    auto* const words = reinterpret_cast<std::byte*>(to);
+    for (std::size_t at = 0; at < count; ++at) {
+      exec::store_word(words + at * sizeof(Word), value, exec::Order::relaxed);
     }
-  });
+  };
+  const std::shared_ptr<Moment> done = add_in_order(*stream, work);
   return waits ? finish(*context, done) : static_cast<CUresult>(success);
 }
 
@@ -141,7 +183,8 @@ K2K_ENTRY_POINT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
   }
   const Allocation held = Driver::get().holding(address);
   if (held.bytes == 0 || held.begin != address) return invalid_value;
-  add_in_order(*stream, [=] { Driver::get().release(address, Allocation::Kind::device); });
+  add_in_order(*stream,
+               [=](const auto&) { Driver::get().release(address, Allocation::Kind::device); });
   return success;
 }
 
@@ -220,52 +263,52 @@ K2K_ENTRY_POINT CUresult cuPointerGetAttributes(unsigned count, int* attributes,
 }
 
 K2K_ENTRY_POINT CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
-  return copy(to, from, bytes, nullptr, true);
+  return copy(__func__, to, from, bytes, nullptr, true);
 }
 K2K_ENTRY_POINT CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes,
                                        CUstream stream) {
-  return copy(to, from, bytes, stream, false);
+  return copy(__func__, to, from, bytes, stream, false);
 }
 K2K_ENTRY_POINT CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, std::size_t bytes) {
-  return copy(to, number_of(from), bytes, nullptr, true);
+  return copy(__func__, to, number_of(from), bytes, nullptr, true);
 }
 K2K_ENTRY_POINT CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, std::size_t bytes) {
-  return copy(number_of(to), from, bytes, nullptr, true);
+  return copy(__func__, number_of(to), from, bytes, nullptr, true);
 }
 K2K_ENTRY_POINT CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
-  return copy(to, from, bytes, nullptr, true);
+  return copy(__func__, to, from, bytes, nullptr, true);
 }
 K2K_ENTRY_POINT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, std::size_t bytes,
                                               CUstream stream) {
-  return copy(to, number_of(from), bytes, stream, false);
+  return copy(__func__, to, number_of(from), bytes, stream, false);
 }
 K2K_ENTRY_POINT CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, std::size_t bytes,
                                               CUstream stream) {
-  return copy(number_of(to), from, bytes, stream, false);
+  return copy(__func__, number_of(to), from, bytes, stream, false);
 }
 K2K_ENTRY_POINT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes,
                                               CUstream stream) {
-  return copy(to, from, bytes, stream, false);
+  return copy(__func__, to, from, bytes, stream, false);
 }
 
 K2K_ENTRY_POINT CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, std::size_t count) {
-  return fill(to, value, count, nullptr, true);
+  return fill(__func__, to, value, count, nullptr, true);
 }
 K2K_ENTRY_POINT CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short value, std::size_t count) {
-  return fill(to, value, count, nullptr, true);
+  return fill(__func__, to, value, count, nullptr, true);
 }
 K2K_ENTRY_POINT CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned value, std::size_t count) {
-  return fill(to, value, count, nullptr, true);
+  return fill(__func__, to, value, count, nullptr, true);
 }
 K2K_ENTRY_POINT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t count,
                                          CUstream stream) {
-  return fill(to, value, count, stream, false);
+  return fill(__func__, to, value, count, stream, false);
 }
 K2K_ENTRY_POINT CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, std::size_t count,
                                           CUstream stream) {
-  return fill(to, value, count, stream, false);
+  return fill(__func__, to, value, count, stream, false);
 }
 K2K_ENTRY_POINT CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, std::size_t count,
                                           CUstream stream) {
-  return fill(to, value, count, stream, false);
+  return fill(__func__, to, value, count, stream, false);
 }

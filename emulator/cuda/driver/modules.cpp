@@ -151,6 +151,14 @@ CUresult attribute_of(int* value, int attribute, CUfunction handle) {
     case 8:  // MAX_DYNAMIC_SHARED_SIZE_BYTES
       *value = function->dynamic_shared_max.load();
       return success;
+    case 10:  // CLUSTER_SIZE_MUST_BE_SET
+      *value = code.function->needs_cluster && code.function->cluster[0] == 0 ? 1 : 0;
+      return success;
+    case 11:  // REQUIRED_CLUSTER_WIDTH, HEIGHT, DEPTH
+    case 12:
+    case 13:
+      *value = static_cast<int>(code.function->cluster[static_cast<std::size_t>(attribute - 11)]);
+      return success;
     default:
       *value = 0;
       return attribute >= 0 && attribute <= 15 ? success : invalid_value;

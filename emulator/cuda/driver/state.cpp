@@ -40,6 +40,7 @@ bool is_on(const char* name) {
 }
 
 std::atomic<bool> in_child{false};
+std::atomic<std::uint32_t> streams_made{0};
 
 std::string counted(std::uint64_t count, const char* one, const char* many) {
   return std::to_string(count) + (count == 1 ? one : many);
@@ -81,7 +82,11 @@ std::uint64_t Moment::at_ns() const {
 }
 
 Stream::Stream(Context& of, unsigned with_flags, int with_priority)
-    : context(of), flags(with_flags), priority(with_priority), last_(std::make_shared<Moment>()) {
+    : context(of),
+      flags(with_flags),
+      priority(with_priority),
+      number(streams_made.fetch_add(1) + 1),
+      last_(std::make_shared<Moment>()) {
   last_->reach();
   sigset_t all;
   sigset_t before;
@@ -100,9 +105,10 @@ Stream::~Stream() {
   thread_.join();
 }
 
-std::shared_ptr<Moment> Stream::add(std::function<void()> work) {
+std::shared_ptr<Moment> Stream::add(std::function<void()> work, exec::check::TaskOrder order) {
   const std::lock_guard lock(mutex_);
   last_ = std::make_shared<Moment>();
+  last_->order = std::move(order);
   tasks_.push_back({std::move(work), last_});
   changed_.notify_all();
   return last_;
@@ -136,6 +142,7 @@ Driver& Driver::get() {
 Driver::Driver() {
   memory_bytes = number_in_environment("EMULATED_CUDA_MEMORY_MB", memory_mb_default) * 1024 * 1024;
   launch_limit_ms = number_in_environment("EMULATED_CUDA_LAUNCH_LIMIT_MS", 0);
+  reaches_host_pages = is_on("EMULATED_CUDA_PAGEABLE");
   if (const char* const path = std::getenv("EMULATED_CUDA_LOG")) log_path_ = path;
   pthread_atfork(nullptr, nullptr, [] { in_child.store(true); });
 }
@@ -179,10 +186,17 @@ void Driver::turn_checks_on() {
   }
 }
 
-std::shared_ptr<exec::GridWatch> Driver::watch(const exec::Grid& grid) {
+void Driver::host_knows(const exec::check::TaskOrder& order) {
+  if (races == nullptr) return;
+  host_order.join(order);
+  races->host_knows(order);
+}
+
+std::shared_ptr<exec::GridWatch> Driver::watch(const exec::Grid& grid,
+                                               const exec::check::PlacedTask& place) {
   std::shared_ptr<exec::GridWatch> made;
   if (races != nullptr) {
-    made = races->begin(grid);
+    made = races->begin(grid, place);
   } else if (hold_seed != 0) {
     made = exec::check::hold_stores(hold_seed);
   }
@@ -417,7 +431,8 @@ CUresult stream_of(Context& context, CUstream handle, Stream** stream) {
   return success;
 }
 
-std::shared_ptr<Moment> add_in_order(Stream& stream, std::function<void()> work) {
+std::shared_ptr<Moment> add_in_order(Stream& stream, PlacedWork work,
+                                     const std::shared_ptr<Moment>& behind) {
   constexpr unsigned non_blocking = 1;
   Context& context = stream.context;
   std::vector<std::shared_ptr<Moment>> before;
@@ -429,14 +444,29 @@ std::shared_ptr<Moment> add_in_order(Stream& stream, std::function<void()> work)
   } else if ((stream.flags & non_blocking) == 0 && context.legacy != nullptr) {
     before.push_back(context.legacy->last());
   }
-  return stream.add([before = std::move(before), work = std::move(work)] {
-    for (const std::shared_ptr<Moment>& moment : before) moment->wait();
-    work();
-  });
+  exec::check::PlacedTask place;
+  exec::check::TaskOrder order;
+  Driver& driver = Driver::get();
+  if (driver.races != nullptr) {
+    place.task = {stream.number, ++stream.tasks};
+    place.before = driver.host_order.get();
+    place.before.join(stream.last()->order);
+    for (const std::shared_ptr<Moment>& moment : before) place.before.join(moment->order);
+    if (behind != nullptr) place.before.join(behind->order);
+    order = place.before;
+    order.add(place.task);
+  }
+  return stream.add(
+      [before = std::move(before), work = std::move(work), place = std::move(place)] {
+        for (const std::shared_ptr<Moment>& moment : before) moment->wait();
+        work(place);
+      },
+      std::move(order));
 }
 
 CUresult finish(Context& context, const std::shared_ptr<Moment>& moment) {
   moment->wait();
+  Driver::get().host_knows(moment->order);
   return context.fault.load();
 }
 

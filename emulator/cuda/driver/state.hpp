@@ -44,6 +44,10 @@ class Moment {
   [[nodiscard]] bool reached() const;
   [[nodiscard]] std::uint64_t at_ns() const;
 
+  // The task that ends then, and what is before it; with a search for races alone. Set before
+  // others know the moment.
+  exec::check::TaskOrder order;
+
  private:
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -59,13 +63,15 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   // Runs `work` after everything that was added before. The moment is reached behind it.
-  std::shared_ptr<Moment> add(std::function<void()> work);
+  std::shared_ptr<Moment> add(std::function<void()> work, exec::check::TaskOrder order);
   // The moment behind the last task.
   [[nodiscard]] std::shared_ptr<Moment> last() const;
 
   Context& context;
   const unsigned flags;  // 1: it does not wait for the legacy stream.
   const int priority;
+  const std::uint32_t number;  // From 1, of all streams.
+  std::uint64_t tasks = 0;     // That were added; under the context's mutex.
 
  private:
   struct Task {
@@ -152,7 +158,10 @@ class Driver {
   // Everything that runs on the device has ended.
   void drain();
   // Who watches a launch that begins, or nullptr.
-  [[nodiscard]] std::shared_ptr<exec::GridWatch> watch(const exec::Grid& grid);
+  [[nodiscard]] std::shared_ptr<exec::GridWatch> watch(const exec::Grid& grid,
+                                                       const exec::check::PlacedTask& place);
+  // The host saw that moment, and so the end of all before it.
+  void host_knows(const exec::check::TaskOrder& order);
 
   void log(const std::string& sentence);
   void count_unsupported(const char* name);
@@ -162,10 +171,12 @@ class Driver {
   // What variables turn on; else nullptr and 0.
   std::unique_ptr<exec::check::Races> races;
   std::unique_ptr<exec::check::UninitialisedReads> uninitialised;
-  std::uint64_t hold_seed = 0;  // Of held-back stores.
+  exec::check::SharedTaskOrder host_order;  // What the host knows to have ended.
+  std::uint64_t hold_seed = 0;              // Of held-back stores.
   exec::MemoryMap memory;
   std::uint64_t memory_bytes = 0;
   std::uint64_t launch_limit_ms = 0;
+  bool reaches_host_pages = false;  // EMULATED_CUDA_PAGEABLE.
   std::atomic<std::uint64_t> launches{0};
 
  private:
@@ -201,7 +212,10 @@ Function* function_of(Context& context, CUfunction handle);
 // nullptr, 1 and 2 are the legacy stream (2, the one per thread, is not told apart from it).
 CUresult stream_of(Context& context, CUstream handle, Stream** stream);
 // Adds work with the order between the legacy stream and the others.
-std::shared_ptr<Moment> add_in_order(Stream& stream, std::function<void()> work);
+// behind: a moment that the work itself waits for, or nullptr.
+using PlacedWork = std::function<void(const exec::check::PlacedTask&)>;
+std::shared_ptr<Moment> add_in_order(Stream& stream, PlacedWork work,
+                                     const std::shared_ptr<Moment>& behind = nullptr);
 // Waits, and answers the context's fault.
 CUresult finish(Context& context, const std::shared_ptr<Moment>& moment);
 

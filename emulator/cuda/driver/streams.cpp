@@ -91,7 +91,8 @@ K2K_ENTRY_POINT CUresult cuStreamDestroy_v2(CUstream handle) {
 
 K2K_ENTRY_POINT CUresult cuStreamQuery(CUstream handle) {
   return on_stream(handle, [](Context& context, Stream& stream) {
-    return stream.last()->reached() ? context.fault.load() : not_ready;
+    const std::shared_ptr<Moment> last = stream.last();
+    return last->reached() ? finish(context, last) : static_cast<CUresult>(not_ready);
   });
 }
 
@@ -104,7 +105,9 @@ K2K_ENTRY_POINT CUresult cuStreamWaitEvent(CUstream handle, CUevent event_handle
   return on_stream(handle, [event_handle](Context&, Stream& stream) {
     const std::shared_ptr<Event> event = event_of(event_handle);
     if (event == nullptr) return invalid_handle;
-    if (const auto moment = moment_of(*event)) add_in_order(stream, [moment] { moment->wait(); });
+    if (const auto moment = moment_of(*event)) {
+      add_in_order(stream, [moment](const auto&) { moment->wait(); }, moment);
+    }
     return success;
   });
 }
@@ -129,7 +132,8 @@ K2K_ENTRY_POINT CUresult cuStreamIsCapturing(CUstream, int* status) {
 K2K_ENTRY_POINT CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void* argument) {
   return on_stream(handle, [=](Context& context, Stream& stream) {
     if (function == nullptr) return invalid_value;
-    add_in_order(stream, [=, of = &context] {
+    add_in_order(stream, [=, of = &context](const auto& place) {
+      Driver::get().host_knows(place.before);
       if (of->fault.load() == success) function(argument);
     });
     return success;
@@ -139,7 +143,10 @@ K2K_ENTRY_POINT CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback f
                                              void* argument, unsigned) {
   return on_stream(handle, [=](Context& context, Stream& stream) {
     if (function == nullptr) return invalid_value;
-    add_in_order(stream, [=, of = &context] { function(handle, of->fault.load(), argument); });
+    add_in_order(stream, [=, of = &context](const auto& place) {
+      Driver::get().host_knows(place.before);
+      function(handle, of->fault.load(), argument);
+    });
     return success;
   });
 }
@@ -165,7 +172,7 @@ K2K_ENTRY_POINT CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream_
   return on_stream(stream_handle, [handle](Context&, Stream& stream) {
     const std::shared_ptr<Event> event = event_of(handle);
     if (event == nullptr) return invalid_handle;
-    const std::shared_ptr<Moment> moment = add_in_order(stream, [] {});
+    const std::shared_ptr<Moment> moment = add_in_order(stream, [](const auto&) {});
     const std::lock_guard lock(event->mutex);
     event->moment = moment;
     return success;
@@ -177,15 +184,15 @@ K2K_ENTRY_POINT CUresult cuEventRecord(CUevent handle, CUstream stream) {
 K2K_ENTRY_POINT CUresult cuEventQuery(CUevent handle) {
   const std::shared_ptr<Event> event = event_of(handle);
   if (event == nullptr) return invalid_handle;
-  const std::lock_guard lock(event->mutex);
-  if (event->moment != nullptr && !event->moment->reached()) return not_ready;
-  return event->context->fault.load();
+  const auto moment = moment_of(*event);
+  if (moment == nullptr) return event->context->fault.load();
+  return moment->reached() ? finish(*event->context, moment) : static_cast<CUresult>(not_ready);
 }
 K2K_ENTRY_POINT CUresult cuEventSynchronize(CUevent handle) {
   const std::shared_ptr<Event> event = event_of(handle);
   if (event == nullptr) return invalid_handle;
-  if (const auto moment = moment_of(*event)) moment->wait();
-  return event->context->fault.load();
+  const auto moment = moment_of(*event);
+  return moment != nullptr ? finish(*event->context, moment) : event->context->fault.load();
 }
 K2K_ENTRY_POINT CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent first, CUevent last) {
   const std::shared_ptr<Event> from = event_of(first);
@@ -197,6 +204,8 @@ K2K_ENTRY_POINT CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent firs
   const auto end = moment_of(*to);
   if (begin == nullptr || end == nullptr) return invalid_handle;
   if (!begin->reached() || !end->reached()) return not_ready;
+  Driver::get().host_knows(end->order);
+  Driver::get().host_knows(begin->order);
   const auto nanoseconds = static_cast<std::int64_t>(end->at_ns() - begin->at_ns());
   *milliseconds = static_cast<float>(static_cast<double>(nanoseconds) / 1e6);
   return success;

@@ -21,6 +21,7 @@ constexpr std::uint32_t turn_adversarial_max = 48;
 template <class Execute>
 std::uint32_t run_by(Lane& lane, std::uint32_t budget, Execute&& execute) {
   std::uint32_t left = budget;
+  if (lane.block->grid->reaches_host_pages) std::ranges::fill(lane.host_pages, 0);
   while (left != 0) {
     --left;
     const Op& op = lane.ops[lane.pc++];
@@ -177,9 +178,12 @@ std::string Grid::report() const {
 }
 
 Block::Block(std::shared_ptr<Grid> of, std::uint64_t number, std::uint32_t unit_number,
-             std::uint32_t first_warp, const Schedule& schedule)
+             std::uint32_t first_warp, const Schedule& schedule,
+             std::shared_ptr<Cluster> of_cluster, std::uint32_t rank_in_cluster)
     : grid(std::move(of)),
       index(number),
+      cluster(of_cluster != nullptr ? std::move(of_cluster) : std::make_shared<Cluster>()),
+      cluster_rank(rank_in_cluster),
       unit(unit_number),
       warp_base(first_warp),
       schedule_(schedule),
@@ -192,6 +196,7 @@ Block::Block(std::shared_ptr<Grid> of, std::uint64_t number, std::uint32_t unit_
   shared.resize(launch.shared_bytes + shared_align);
   const auto raw = reinterpret_cast<std::uint64_t>(shared.data());
   shared_base = shared.data() + (shared_align - raw % shared_align) % shared_align;
+  if (cluster->members.size() <= cluster_rank) cluster->members.resize(cluster_rank + 1);
 
   live = launch.thread_count();
   local_memory_bytes_ = live * local_bytes_max;
@@ -217,9 +222,15 @@ Block::Block(std::shared_ptr<Grid> of, std::uint64_t number, std::uint32_t unit_
   order_.resize(live);
   std::iota(order_.begin(), order_.end(), 0u);
   if (launch.watch != nullptr) watch = launch.watch->watch(*this);
+  cluster->members[cluster_rank] = {this, shared_range()};
 }
 
 Block::~Block() {
+  Cluster::Member& member = cluster->members[cluster_rank];
+  if (member.block == this) {
+    member.block = nullptr;
+    cluster->kept.push_back(std::move(shared));
+  }
   if (local_memory_ != nullptr) ::munmap(local_memory_, local_memory_bytes_);
 }
 
@@ -261,9 +272,11 @@ Block::Progress Block::pass(std::uint64_t now) {
     while (settle_warp(first)) moved = true;
   }
   if (settle_barriers()) moved = true;
+  if (cluster->settle()) moved = true;
   if (watch != nullptr) watch->turns();
   if (grid->stop.load(std::memory_order_relaxed)) live = 0;
-  if (!moved && progress.wake_ns == 0 && live != 0) report_standstill();
+  is_stuck = !moved && progress.wake_ns == 0 && live != 0;
+  if (is_stuck) report_standstill();
   return progress;
 }
 
@@ -348,11 +361,17 @@ bool Block::settle_barriers() {
   return moved;
 }
 
-void Block::report_standstill() {
-  // Who waits where: by instruction, mask and barrier.
+void Block::passes_cluster(Lane& lane, const Op& op) {
+  constexpr std::uint32_t acquires = 2;
+  if (watch != nullptr) watch->passes_cluster(lane, (op.flags & acquires) != 0);
+  lane.cluster_arrival = nullptr;
+  lane.state = LaneState::running;
+  lane.waits_at = nullptr;
+}
+
+Lane* Block::waiting_text(std::string& text, std::size_t& count) {
   using Place = std::tuple<const Op*, std::uint32_t, std::uint32_t>;
   std::map<Place, std::vector<std::uint32_t>> waiting;
-  std::uint32_t count = 0;
   Lane* first = nullptr;
   for (Lane& lane : lanes) {
     if (lane.state == LaneState::exited) continue;
@@ -362,8 +381,6 @@ void Block::report_standstill() {
     if (first == nullptr) first = &lane;
     ++count;
   }
-  std::string text = std::to_string(count) + " lanes wait for each other for ever";
-  if (count < lanes.size()) text += ", " + std::to_string(lanes.size() - count) + " have ended";
   std::size_t places = 0;
   for (const auto& [place, ranks] : waiting) {
     if (++places > standstill_places_max) {
@@ -373,12 +390,57 @@ void Block::report_standstill() {
     const auto& [op, mask, barrier] = place;
     char words[16] = {};
     std::snprintf(words, sizeof words, "%08x", mask);
+    const bool in_cluster = lanes[ranks[0]].state == LaneState::cluster;
     text += "; threads " + ranges_text(ranks) + " wait in line " + std::to_string(op->line) +
-            (mask != 0 ? " for the lanes " + std::string(words) + " of their warp"
-                       : " at barrier " + std::to_string(barrier));
+            (in_cluster  ? " at the barrier of the cluster"
+             : mask != 0 ? " for the lanes " + std::string(words) + " of their warp"
+                         : " at barrier " + std::to_string(barrier));
+  }
+  return first;
+}
+
+// A block whose lanes wait for others of the cluster can still go on.
+void Block::report_standstill() {
+  const bool waits_for_cluster = std::any_of(lanes.begin(), lanes.end(), [](const Lane& lane) {
+    return lane.state == LaneState::cluster;
+  });
+  if (waits_for_cluster && !cluster->is_stuck()) return;
+  std::size_t count = 0;
+  std::string places;
+  Lane* const first = waiting_text(places, count);
+  std::string text = std::to_string(count) + " lanes wait for each other for ever";
+  if (count < lanes.size()) text += ", " + std::to_string(lanes.size() - count) + " have ended";
+  text += places;
+  for (const Cluster::Member& member : cluster->members) {
+    if (!waits_for_cluster || member.block == this) continue;
+    if (member.block == nullptr || member.block->done()) {
+      text += ". Another block of the cluster has ended";
+      continue;
+    }
+    std::string others;
+    std::size_t others_count = 0;
+    const Lane* const other = member.block->waiting_text(others, others_count);
+    if (other != nullptr) text += ". With " + lane_text(*other) + " of the cluster" + others;
   }
   if (first != nullptr) first->fail(Fault::divergence, text);
   live = 0;
+}
+
+std::uint64_t cluster_number(const Extent& blocks, const Extent& cluster, std::uint64_t block) {
+  const std::uint64_t x = block % blocks[0] / cluster[0];
+  const std::uint64_t y = block / blocks[0] % blocks[1] / cluster[1];
+  const std::uint64_t z = block / blocks[0] / blocks[1] / cluster[2];
+  return x + (y + z * (blocks[1] / cluster[1])) * (blocks[0] / cluster[0]);
+}
+
+std::uint64_t block_number(const Grid& grid, std::uint64_t number, std::uint32_t rank) {
+  const Extent& cluster = grid.cluster;
+  const std::uint64_t across = grid.blocks[0] / cluster[0];
+  const std::uint64_t down = grid.blocks[1] / cluster[1];
+  const std::uint64_t x = number % across * cluster[0] + rank % cluster[0];
+  const std::uint64_t y = number / across % down * cluster[1] + rank / cluster[0] % cluster[1];
+  const std::uint64_t z = number / across / down * cluster[2] + rank / cluster[0] / cluster[1];
+  return x + (y + z * grid.blocks[1]) * grid.blocks[0];
 }
 
 }  // namespace k2k::emulator::exec

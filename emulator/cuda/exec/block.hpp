@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/cuda/exec/cluster.hpp"
 #include "emulator/cuda/exec/lane.hpp"
 #include "emulator/cuda/exec/watch.hpp"
 
@@ -41,10 +42,13 @@ struct Grid {
   const Code* entry = nullptr;
   Extent blocks{1, 1, 1};
   Extent threads{1, 1, 1};
+  Extent cluster{1, 1, 1};         // Blocks; divides `blocks`.
+  bool has_clusters = false;       // The launch or the kernel states them.
   std::uint64_t shared_bytes = 0;  // Static and dynamic.
   std::uint64_t dynamic_shared_bytes = 0;
   std::vector<std::byte> parameters;
   const MemoryMap* memory = nullptr;
+  bool reaches_host_pages = false;  // Beyond `memory`, what Linux lets the process access.
   std::uint64_t number = 0;
   std::uint64_t deadline_ns = 0;     // 0: none.
   std::uint32_t units = 1;           // Multiprocessors of the device.
@@ -70,12 +74,18 @@ struct Grid {
     return cooperative ? reinterpret_cast<std::uint64_t>(workspace.data()) : 0;
   }
   [[nodiscard]] std::uint32_t thread_count() const { return threads[0] * threads[1] * threads[2]; }
+  [[nodiscard]] std::uint32_t cluster_size() const { return cluster[0] * cluster[1] * cluster[2]; }
 
  private:
   mutable std::mutex mutex_;
   Fault fault_ = Fault::none;
   std::string report_;
 };
+
+// The number of the cluster of a grid's block.
+std::uint64_t cluster_number(const Extent& blocks, const Extent& cluster, std::uint64_t block);
+// The number in the grid of the block `rank` of cluster `number`.
+std::uint64_t block_number(const Grid& grid, std::uint64_t number, std::uint32_t rank);
 
 struct Barrier {
   std::uint32_t arrived = 0;
@@ -85,7 +95,8 @@ struct Barrier {
 
 struct Block {
   Block(std::shared_ptr<Grid> of, std::uint64_t number, std::uint32_t unit_number,
-        std::uint32_t first_warp, const Schedule& schedule);
+        std::uint32_t first_warp, const Schedule& schedule,
+        std::shared_ptr<Cluster> of_cluster = nullptr, std::uint32_t rank = 0);
   ~Block();
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
@@ -97,6 +108,8 @@ struct Block {
   };
   Progress pass(std::uint64_t now_ns);
   [[nodiscard]] bool done() const { return live == 0; }
+  // Lets a lane go on behind the barrier of its cluster.
+  void passes_cluster(Lane& lane, const Op& op);
   // Addresses of its shared memory.
   [[nodiscard]] Range shared_range() const {
     const auto begin = reinterpret_cast<std::uint64_t>(shared_base);
@@ -106,11 +119,15 @@ struct Block {
   std::shared_ptr<Grid> grid;
   std::uint64_t index = 0;  // Within the grid.
   std::array<std::uint32_t, 3> at{0, 0, 0};
+  std::shared_ptr<Cluster> cluster;
+  std::uint32_t cluster_rank = 0;
+  bool is_stuck = false;  // In its last turn no lane could go on.
   std::uint32_t unit = 0;
   std::uint32_t warp_base = 0;  // %warpid of its first warp.
   std::vector<Lane> lanes;
   std::vector<std::byte> shared;
-  std::byte* shared_base = nullptr;  // Aligned.
+  std::byte* shared_base = nullptr;          // Aligned.
+  std::vector<std::uint8_t> shared_written;  // By byte; of check/uninitialised.hpp.
   std::array<Barrier, barriers_max> barriers;
   std::uint32_t live = 0;
   std::unique_ptr<BlockWatch> watch;  // Or nullptr.
@@ -121,6 +138,8 @@ struct Block {
   bool settle_barriers();
   void check_aligned(std::uint32_t barrier);
   void report_standstill();
+  // Who waits where, by instruction, mask and barrier; counts them. The first one, or nullptr.
+  Lane* waiting_text(std::string& text, std::size_t& count);
 
   std::byte* local_memory_ = nullptr;
   std::size_t local_memory_bytes_ = 0;

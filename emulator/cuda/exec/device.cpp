@@ -61,48 +61,65 @@ void Device::stop_all(Fault fault, const std::string& sentence) {
   work_.notify_all();
 }
 
-bool Device::take_block(Unit& unit, std::uint32_t number) {
+void Device::blocks_ended(const std::shared_ptr<Grid>& grid, std::uint64_t count) {
+  grid->blocks_left -= count;
+  if (grid->blocks_left != 0) return;
+  grid->done = true;
+  running_.remove(grid);
+  ended_.notify_all();
+}
+
+bool Device::add_block(Unit& unit, std::uint32_t number, const std::shared_ptr<Grid>& grid,
+                       std::uint64_t index, const std::shared_ptr<Cluster>& cluster,
+                       std::uint32_t rank) {
+  const std::uint64_t lanes = rounded_lanes(grid->thread_count());
+  // Free numbers of warps, one after the other; a large cluster has more than a multiprocessor.
+  const std::uint64_t warps = lanes / warp_lanes;
+  std::size_t first = 0;
+  for (std::size_t run = 0; run < warps; ++first) {
+    if (first == unit.warps.size()) unit.warps.push_back(false);
+    run = unit.warps[first] ? 0 : run + 1;
+  }
+  first -= warps;
+  try {
+    unit.blocks.emplace_back(grid, index, number, static_cast<std::uint32_t>(first), schedule_,
+                             cluster, rank);
+  } catch (const std::exception&) {
+    grid->fail(Fault::stack_overflow, "no memory for the lanes of a block");
+    return false;
+  }
+  std::fill_n(unit.warps.begin() + static_cast<std::ptrdiff_t>(first), warps, true);
+  unit.lanes += static_cast<std::uint32_t>(lanes);
+  unit.shared_bytes += grid->shared_bytes;
+  return true;
+}
+
+bool Device::take_cluster(Unit& unit, std::uint32_t number) {
   while (!waiting_.empty()) {
     const std::shared_ptr<Grid> grid = waiting_.front();
     if (grid->stop.load(std::memory_order_acquire)) {
-      grid->blocks_left -= grid->block_count() - grid->next_block;
+      const std::uint64_t left = grid->block_count() - grid->next_block;
       grid->next_block = grid->block_count();
       waiting_.pop_front();
-      if (grid->blocks_left == 0) {
-        grid->done = true;
-        running_.remove(grid);
-        ended_.notify_all();
-      }
+      blocks_ended(grid, left);
       continue;
     }
-    const std::uint64_t lanes = rounded_lanes(grid->thread_count());
-    if (unit.blocks.size() >= unit_blocks_max || unit.lanes + lanes > unit_lanes_max ||
-        unit.shared_bytes + grid->shared_bytes > unit_shared_bytes) {
-      return false;
-    }
-    // Free numbers of warps, one after the other.
-    const std::uint64_t warps = lanes / warp_lanes;
-    std::uint32_t first = 0;
-    for (std::uint32_t at = 0, run = 0; at < unit.warps.size() && run < warps; ++at) {
-      run = unit.warps[at] ? 0 : run + 1;
-      if (run == warps) first = at + 1 - static_cast<std::uint32_t>(warps);
-    }
-    const std::uint64_t index = grid->next_block++;
+    const std::uint32_t blocks = grid->cluster_size();
+    const bool fits = unit.blocks.size() + blocks <= unit_blocks_max &&
+                      unit.lanes + blocks * rounded_lanes(grid->thread_count()) <= unit_lanes_max &&
+                      unit.shared_bytes + blocks * grid->shared_bytes <= unit_shared_bytes;
+    if (!fits && !(blocks > 1 && unit.blocks.empty())) return false;
+    const std::uint64_t cluster_index = grid->next_block / blocks;
+    grid->next_block += blocks;
     if (grid->next_block == grid->block_count()) waiting_.pop_front();
-    try {
-      unit.blocks.emplace_back(grid, index, number, first, schedule_);
-    } catch (const std::exception&) {
-      grid->fail(Fault::stack_overflow, "no memory for the lanes of a block");
-      if (--grid->blocks_left == 0) {
-        grid->done = true;
-        running_.remove(grid);
-        ended_.notify_all();
-      }
-      continue;
+    const auto cluster = std::make_shared<Cluster>();
+    cluster->members.resize(blocks);
+    for (std::uint32_t rank = 0; rank < blocks; ++rank) {
+      const std::uint64_t index = block_number(*grid, cluster_index, rank);
+      if (add_block(unit, number, grid, index, cluster, rank)) continue;
+      blocks_ended(grid, blocks - rank);
+      break;
     }
-    std::fill_n(unit.warps.begin() + first, warps, true);
-    unit.lanes += static_cast<std::uint32_t>(lanes);
-    unit.shared_bytes += grid->shared_bytes;
     return true;
   }
   return false;
@@ -116,11 +133,7 @@ void Device::finish_block(Unit& unit, std::list<Block>::iterator block) {
   unit.shared_bytes -= grid->shared_bytes;
   unit.blocks.erase(block);
   const std::lock_guard lock(mutex_);
-  if (--grid->blocks_left == 0) {
-    grid->done = true;
-    running_.remove(grid);
-    ended_.notify_all();
-  }
+  blocks_ended(grid, 1);
 }
 
 void Device::run_unit(std::uint32_t number) {
@@ -130,7 +143,7 @@ void Device::run_unit(std::uint32_t number) {
     {
       std::unique_lock lock(mutex_);
       if (unit.blocks.empty()) work_.wait(lock, [&] { return !waiting_.empty(); });
-      take_block(unit, number);  // One a pass, so that blocks spread over the multiprocessors.
+      take_cluster(unit, number);  // One a pass, so that blocks spread over the multiprocessors.
     }
     const std::uint64_t now = now_ns();
     std::uint64_t instructions = 0;

@@ -2,7 +2,9 @@
 // The multiprocessors: threads that run the blocks of grids.
 //
 // Grids start in the order of start(); several run at the same time if their blocks fit. A block
-// stays on its multiprocessor until it ends, and blocks there take turns.
+// stays on its multiprocessor until it ends, and blocks there take turns. The blocks of a cluster
+// have one multiprocessor together, which takes them all if it has no others, however many they
+// are.
 //
 // Threading: from any thread. Never destroyed: its threads live until the process ends.
 
@@ -48,7 +50,11 @@ class Device {
 
   void run_unit(std::uint32_t number);
   // Under the mutex.
-  bool take_block(Unit& unit, std::uint32_t number);
+  bool take_cluster(Unit& unit, std::uint32_t number);
+  // False if there is no memory for it.
+  bool add_block(Unit& unit, std::uint32_t number, const std::shared_ptr<Grid>& grid,
+                 std::uint64_t index, const std::shared_ptr<Cluster>& cluster, std::uint32_t rank);
+  void blocks_ended(const std::shared_ptr<Grid>& grid, std::uint64_t count);
   void finish_block(Unit& unit, std::list<Block>::iterator block);
 
   const std::uint32_t units_;

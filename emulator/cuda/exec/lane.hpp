@@ -38,7 +38,7 @@ struct Source {
   std::uint64_t value = 0;  // A register's index, a constant's bits, an offset, a special register.
 };
 
-enum class Scope : std::uint8_t { block, device, system };
+enum class Scope : std::uint8_t { block, cluster, device, system };
 
 // What an instruction does to memory, for a BlockWatch (exec/watch.hpp).
 struct Access {
@@ -59,6 +59,7 @@ struct Access {
   bool strong = false;  // Atomic: relaxed or more. Else weak.
   bool acquires = false;
   bool releases = false;
+  bool is_mbarrier = false;  // Atomic towards other accesses of mbarriers, whatever their scopes.
   Scope scope = Scope::system;
   ptx::Space space = ptx::Space::generic;
   std::uint8_t bytes = 0;  // Of an element.
@@ -111,7 +112,7 @@ enum class Fault : std::uint8_t {
   timeout,
 };
 
-enum class LaneState : std::uint8_t { running, sleeping, meeting, barrier, exited };
+enum class LaneState : std::uint8_t { running, sleeping, meeting, barrier, cluster, exited };
 
 struct Frame {
   const Code* code = nullptr;
@@ -131,6 +132,8 @@ struct AsyncCopy {
   std::uint64_t group = 0;
 };
 
+inline constexpr std::size_t host_pages_kept = 8;
+
 struct Lane {
   std::uint64_t* regs = nullptr;  // Of the frame on top.
   const Op* ops = nullptr;
@@ -139,6 +142,9 @@ struct Lane {
   bool carry = false;
   std::uint8_t in_warp = 0;
   Range near;  // The range that was last found.
+  // Pages of the host that Linux has brought in since the lane's turn began: the page's address,
+  // and 1 if it may be written. By the page's number.
+  std::uint64_t host_pages[host_pages_kept] = {};
   std::byte* parameters = nullptr;
   std::byte* frame = nullptr;  // Local variables of the frame on top.
   const Code* code = nullptr;
@@ -152,12 +158,14 @@ struct Lane {
   std::uint32_t registers_used = 0;
   std::vector<Frame> frames;
   std::uint64_t wake_ns = 0;     // sleeping: until then.
-  const Op* waits_at = nullptr;  // meeting, barrier.
+  const Op* waits_at = nullptr;  // meeting, barrier, cluster.
   std::uint32_t waits_mask = 0;  // meeting: the lanes that have to come.
   std::uint32_t waits_barrier = 0;
   std::uint32_t waits_count = 0;
-  std::vector<AsyncCopy> copies;  // In their order.
-  std::uint64_t copy_group = 0;   // Of the next copy.
+  const Op* cluster_arrival = nullptr;  // At the barrier of the cluster, if it has not waited yet.
+  std::uint32_t cluster_phase = 0;      // Of that arrival.
+  std::vector<AsyncCopy> copies;        // In their order.
+  std::uint64_t copy_group = 0;         // Of the next copy.
 
   // Addresses of its local memory.
   [[nodiscard]] Range local_range() const {

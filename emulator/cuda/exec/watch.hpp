@@ -37,6 +37,12 @@ class BlockWatch {
   virtual void opens(std::uint32_t /*barrier*/) {}
   // The lanes `mask` of the warp that begins with lane `first` met at a bar.warp.
   virtual void meets(std::uint32_t /*first*/, std::uint32_t /*mask*/) {}
+  // The lane arrives at the barrier of the cluster.
+  virtual void arrives_at_cluster(Lane&, bool /*releases*/) {}
+  // All lanes of the cluster have arrived; said to each of its blocks.
+  virtual void opens_cluster() {}
+  // The lane goes on behind that barrier.
+  virtual void passes_cluster(Lane&, bool /*acquires*/) {}
   // The lane executed its last instruction.
   virtual void exits(Lane&) {}
   // All lanes that can run had a turn.

@@ -41,7 +41,14 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Special::count)>
     "dynamic_smem_size",
     "total_smem_size",
     "envreg1",
-    "envreg2"};
+    "envreg2",
+    "clusterid",
+    "nclusterid",
+    "cluster_ctaid",
+    "cluster_nctaid",
+    "cluster_ctarank",
+    "cluster_nctarank",
+    "is_explicit_cluster"};
 
 class BodyParser {
  public:

@@ -4,6 +4,7 @@
 //
 // Threading: constant once read.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -95,8 +96,11 @@ struct Function {
   std::uint64_t parameter_bytes = 0;  // Of both.
   // The registers 0 and 1 swallow what nobody wants. One of b128 has two places.
   std::vector<Type> registers;
-  std::uint64_t frame_bytes = 0;  // Local variables, and the parameters of calls.
-  std::uint32_t threads_max = 0;  // .maxntid, .reqntid; 0: not stated.
+  std::uint64_t frame_bytes = 0;           // Local variables, and the parameters of calls.
+  std::uint32_t threads_max = 0;           // .maxntid, .reqntid; 0: not stated.
+  std::array<std::uint32_t, 3> cluster{};  // .reqnctapercluster; {}: not stated.
+  bool needs_cluster = false;              // .explicitcluster: a launch states it otherwise.
+  std::uint32_t cluster_max = 0;           // .maxclusterrank; 0: not stated.
   std::vector<Label> labels;
   std::vector<Instruction> instructions;
 };
@@ -139,6 +143,13 @@ enum class Special : std::uint32_t {
   total_smem_size,
   envreg1,  // The upper and lower half of the address of a cooperative launch's workspace.
   envreg2,
+  clusterid,
+  nclusterid,
+  cluster_ctaid,
+  cluster_nctaid,
+  cluster_ctarank,
+  cluster_nctarank,
+  is_explicit_cluster,
   count,
 };
 

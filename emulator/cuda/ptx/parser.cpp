@@ -130,6 +130,18 @@ class ModuleParser {
     while (cursor_.look().kind == Token::Kind::dotted) {
       const Token& token = cursor_.take();
       if (token.text == "noreturn") continue;
+      if (token.text == "explicitcluster") {
+        function.needs_cluster = true;
+        continue;
+      }
+      if (token.text == "reqnctapercluster") {
+        cluster(function);
+        continue;
+      }
+      if (token.text == "maxclusterrank") {
+        function.cluster_max = static_cast<std::uint32_t>(cursor_.need_size("a number of blocks"));
+        continue;
+      }
       const bool threads = token.text == "maxntid" || token.text == "reqntid";
       if (!threads && token.text != "minnctapersm" && token.text != "maxnreg" &&
           token.text != "maxnctapersm") {
@@ -142,6 +154,17 @@ class ModuleParser {
       } while (cursor_.take_if(','));
       if (threads) function.threads_max = static_cast<std::uint32_t>(product);
     }
+  }
+
+  void cluster(Function& function) {
+    function.cluster = {1, 1, 1};
+    std::size_t axis = 0;
+    do {
+      if (axis == function.cluster.size()) cursor_.wrong("three numbers at most");
+      const std::uint64_t blocks = cursor_.need_size("a number of blocks");
+      if (blocks == 0 || blocks > 0xffff) cursor_.wrong("a size of a cluster");
+      function.cluster[axis++] = static_cast<std::uint32_t>(blocks);
+    } while (cursor_.take_if(','));
   }
 
   // A definition takes the place of its declaration.

@@ -40,6 +40,7 @@ std::uint32_t bytes_of(Type type);
 constexpr bool is_signed(Type type) { return type >= Type::s8 && type <= Type::s64; }
 constexpr bool is_float(Type type) { return type >= Type::f16; }
 
-enum class Space : std::uint8_t { generic, global, shared, local, constant, param };
+// cluster: the shared memory of all blocks of a cluster, `.shared::cluster`.
+enum class Space : std::uint8_t { generic, global, shared, local, constant, param, cluster };
 
 }  // namespace k2k::emulator::ptx

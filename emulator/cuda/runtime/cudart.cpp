@@ -38,6 +38,7 @@ CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsi
                         unsigned, CUstream, void**, void**);
 CUresult cuLaunchCooperativeKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
                                    unsigned, unsigned, CUstream, void**);
+CUresult cuLaunchKernelEx(const CUlaunchConfig*, CUfunction, void**, void**);
 CUresult cuMemAlloc_v2(CUdeviceptr*, std::size_t);
 CUresult cuMemAllocManaged(CUdeviceptr*, std::size_t, unsigned);
 CUresult cuMemFree_v2(CUdeviceptr);
@@ -158,6 +159,14 @@ CUresult launch(const void* stub, Dim3 blocks, Dim3 threads, void** arguments,
                         static_cast<unsigned>(shared_bytes), stream, arguments, nullptr);
 }
 
+struct LaunchConfig {
+  Dim3 blocks, threads;
+  std::size_t shared_bytes;
+  CUstream stream;
+  CUlaunchAttribute* attributes;
+  unsigned attribute_count;
+};
+
 template <class Call>
 CUresult with_context(Call&& call) {
   const CUresult answer = begin();
@@ -235,6 +244,23 @@ K2K_ENTRY_POINT CUresult cudaLaunchCooperativeKernel(const void* stub, Dim3 bloc
   return noted(cuLaunchCooperativeKernel(function, blocks.x, blocks.y, blocks.z, threads.x,
                                          threads.y, threads.z, static_cast<unsigned>(shared_bytes),
                                          stream, arguments));
+}
+// Its attributes have the numbers and values of the driver's.
+K2K_ENTRY_POINT CUresult cudaLaunchKernelExC(const LaunchConfig* config, const void* stub,
+                                             void** arguments) {
+  if (config == nullptr) return noted(k2k::emulator::driver::invalid_value);
+  CUfunction function = nullptr;
+  const CUresult answer = function_of(&function, stub);
+  if (answer != k2k::emulator::driver::success) return noted(answer);
+  const Dim3& blocks = config->blocks;
+  const Dim3& threads = config->threads;
+  const CUlaunchConfig same{{blocks.x, blocks.y, blocks.z},
+                            {threads.x, threads.y, threads.z},
+                            static_cast<unsigned>(config->shared_bytes),
+                            config->stream,
+                            config->attributes,
+                            config->attribute_count};
+  return noted(cuLaunchKernelEx(&same, function, arguments, nullptr));
 }
 K2K_ENTRY_POINT CUresult cudaGetFuncBySymbol(CUfunction* function, const void* stub) {
   return noted(function_of(function, stub));

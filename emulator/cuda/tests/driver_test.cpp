@@ -253,6 +253,31 @@ TEST_F(EmulatedDriver, orders_the_legacy_stream_and_events) {
   EXPECT_EQ(api().cuEventDestroy_v2(begun), invalid_handle);
 }
 
+// Copies that come to memory which was given back meanwhile: the context's fault, the host alive.
+TEST_F(EmulatedDriver, ends_copies_whose_memory_is_gone) {
+  for (const bool sets : {true, false}) {
+    CUcontext context = nullptr;
+    ASSERT_EQ(api().cuCtxCreate_v2(&context, 0, 0), success);
+    CUstream stream = nullptr;
+    ASSERT_EQ(api().cuStreamCreate(&stream, 1), success);
+    const CUdeviceptr kept = memory(4096);
+    const CUdeviceptr gone = memory(4096);
+    std::atomic<bool> go{false};
+    const auto wait = [](void* flag) {
+      while (!static_cast<std::atomic<bool>*>(flag)->load()) std::this_thread::yield();
+    };
+    ASSERT_EQ(api().cuLaunchHostFunc(stream, wait, &go), success);
+    EXPECT_EQ(sets ? api().cuMemsetD8Async(gone, 1, 4096, stream)
+                   : api().cuMemcpyAsync(kept, gone, 4096, stream),
+              success);
+    EXPECT_EQ(api().cuMemFree_v2(gone), success);
+    go.store(true);
+    EXPECT_EQ(api().cuStreamSynchronize(stream), illegal_address);
+    EXPECT_EQ(api().cuCtxDestroy_v2(context), success);
+    EXPECT_EQ(api().cuCtxSetCurrent(context_), success);
+  }
+}
+
 TEST_F(EmulatedDriver, answers_for_images_that_it_does_not_take) {
   const std::string good(ptx_text);
   EXPECT_EQ(load_text(good.substr(0, good.find("nanosleep"))), invalid_ptx);
@@ -341,16 +366,14 @@ TEST_F(EmulatedDriver, refuses_launches_that_do_not_fit) {
                                             parameters),
             cooperative_launch_too_large);
   CUlaunchConfig config{};
-  CUlaunchAttribute cluster{};
-  cluster.id = 4;
-  cluster.value.words[0] = 2;
-  cluster.value.words[1] = cluster.value.words[2] = 1;
+  CUlaunchAttribute attribute{};
   std::fill_n(config.blocks, 3, 1u);
   std::fill_n(config.threads, 3, 1u);
-  config.attributes = &cluster;
+  config.attributes = &attribute;
   config.attribute_count = 1;
+  attribute.id = 11;  // A preferred size of clusters.
   EXPECT_EQ(api().cuLaunchKernelEx(&config, function("add"), parameters, nullptr), not_supported);
-  cluster.value.words[0] = 1;
+  attribute.id = 8;
   EXPECT_EQ(api().cuLaunchKernelEx(&config, function("add"), parameters, nullptr), success);
   // One buffer instead of pointers.
   struct {
@@ -364,6 +387,85 @@ TEST_F(EmulatedDriver, refuses_launches_that_do_not_fit) {
   EXPECT_EQ(api().cuLaunchKernel(function("add"), 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, extra),
             success);
   EXPECT_EQ(api().cuCtxSynchronize(), success);
+}
+
+// Each block writes its rank and its cluster's number, of a grid of 4 x 6 x 2.
+TEST_F(EmulatedDriver, launches_clusters) {
+  const std::string body =
+      "{ .reg .b32 %r<9>; .reg .b64 %l<3>; ld.param.u64 %l1, [words];\n"
+      "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ctaid.y; mov.u32 %r3, %ctaid.z; mad.lo.u32 %r2, %r3, "
+      "6, "
+      "%r2; mad.lo.u32 %r1, %r2, 4, %r1; mul.wide.u32 %l2, %r1, 4; add.u64 %l1, %l1, %l2;\n"
+      "mov.u32 %r1, %clusterid.x; mov.u32 %r2, %clusterid.y; mov.u32 %r3, %clusterid.z; mov.u32 "
+      "%r4, %cluster_ctarank; mad.lo.u32 %r2, %r3, 10, %r2; mad.lo.u32 %r1, %r2, 10, %r1; "
+      "mad.lo.u32 %r4, %r4, 1000, %r1; st.global.u32 [%l1], %r4;\n"
+      "barrier.cluster.arrive; barrier.cluster.wait; ret; }\n";
+  const auto kernel = [&](const std::string& name, const std::string& directives) {
+    return ".visible .entry " + name + "(.param .u64 words) " + directives + body;
+  };
+  const std::string text = ".version 9.0\n.target sm_90\n.address_size 64\n" + kernel("any", "") +
+                           kernel("fixed", ".explicitcluster .reqnctapercluster 2, 3, 1\n") +
+                           kernel("open", ".explicitcluster\n") +
+                           kernel("few", ".maxclusterrank 2\n");
+  CUmodule module = nullptr;
+  ASSERT_EQ(api().cuModuleLoadData(&module, text.c_str()), success);
+  CUdeviceptr words = memory(4 * 48);
+  void* parameters[] = {&words};
+  CUlaunchAttribute cluster{};
+  cluster.id = 4;
+  CUlaunchConfig config{};
+  config.blocks[0] = 4, config.blocks[1] = 6, config.blocks[2] = 2;
+  std::fill_n(config.threads, 3, 1u);
+  config.attributes = &cluster;
+  CUfunction of = nullptr;
+  const auto launched = [&](const char* name, std::array<std::uint32_t, 3> size) {
+    std::copy_n(size.begin(), 3, cluster.value.words);
+    config.attribute_count = size[0] == 0 ? 0 : 1;
+    EXPECT_EQ(api().cuModuleGetFunction(&of, module, name), success);
+    const CUresult answer = api().cuLaunchKernelEx(&config, of, parameters, nullptr);
+    EXPECT_EQ(api().cuCtxSynchronize(), success);
+    return answer;
+  };
+  const auto expect_numbers = [&](std::uint32_t across, std::uint32_t down) {
+    const auto* const got = reinterpret_cast<const std::uint32_t*>(words);
+    for (std::uint32_t block = 0; block < 48; ++block) {
+      const std::uint32_t x = block % 4;
+      const std::uint32_t y = block / 4 % 6;
+      const std::uint32_t rank = x % across + y % down * across;
+      EXPECT_EQ(got[block], rank * 1000 + x / across + y / down * 10 + block / 24 * 100) << block;
+    }
+  };
+  EXPECT_EQ(launched("any", {2, 2, 1}), success);
+  expect_numbers(2, 2);
+  EXPECT_EQ(launched("fixed", {}), success);
+  expect_numbers(2, 3);
+  EXPECT_EQ(launched("any", {}), success);
+  expect_numbers(1, 1);
+  EXPECT_EQ(launched("fixed", {2, 3, 1}), success);
+  EXPECT_EQ(launched("open", {4, 1, 1}), success);
+  expect_numbers(4, 1);
+  EXPECT_EQ(launched("few", {2, 1, 1}), success);
+  EXPECT_EQ(launched("fixed", {2, 2, 1}), invalid_cluster_size);
+  EXPECT_EQ(launched("open", {}), invalid_cluster_size);
+  EXPECT_EQ(launched("any", {3, 1, 1}), invalid_cluster_size) << "4 blocks are not in threes";
+  EXPECT_EQ(launched("any", {4, 6, 1}), invalid_cluster_size) << "24 blocks are too many";
+  EXPECT_EQ(launched("few", {4, 1, 1}), invalid_cluster_size);
+  const auto attribute = [&](const char* name, int number) {
+    int value = -1;
+    EXPECT_EQ(api().cuModuleGetFunction(&of, module, name), success);
+    EXPECT_EQ(api().cuFuncGetAttribute(&value, number, of), success);
+    return value;
+  };
+  EXPECT_EQ(attribute("open", 10), 1);
+  EXPECT_EQ(attribute("fixed", 10), 0);
+  EXPECT_EQ(attribute("fixed", 11), 2);
+  EXPECT_EQ(attribute("fixed", 12), 3);
+  EXPECT_EQ(attribute("any", 13), 0);
+  int value = 0;
+  EXPECT_EQ(api().cuDeviceGetAttribute(&value, 120, 0), success);
+  EXPECT_EQ(value, 1);
+  EXPECT_EQ(api().cuLaunchCooperativeKernel(of, 100'000, 1, 1, 1, 1, 1, 0, nullptr, parameters),
+            cooperative_launch_too_large);
 }
 
 TEST_F(EmulatedDriver, gives_cooperative_launches_a_workspace) {
@@ -524,6 +626,57 @@ void share_the_primary_context() {
 TEST(EmulatedDriverAlone, shares_its_primary_context) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // Begins the program anew, for this test alone.
   EXPECT_EXIT(share_the_primary_context(), testing::ExitedWithCode(0), "");
+}
+
+// In a process of its own: the variable is read once.
+void reach_pages_of_the_host() {
+  ::setenv("EMULATED_CUDA_PAGEABLE", "1", 1);
+  ::setenv("EMULATED_CUDA_LOG", "/dev/null", 1);
+  EXPECT_EQ(api().cuInit(0), success);
+  int reaches = 0;
+  EXPECT_EQ(api().cuDeviceGetAttribute(&reaches, 88, 0), success);
+  EXPECT_EQ(reaches, 1);
+  constexpr std::size_t page = 4096;
+  const auto ends_as = [&](CUresult wanted, std::byte* words) {
+    CUcontext context = nullptr;
+    CUmodule module = nullptr;
+    CUfunction add = nullptr;
+    EXPECT_EQ(api().cuCtxCreate_v2(&context, 0, 0), success);
+    EXPECT_EQ(api().cuModuleLoadData(&module, ptx_text), success);
+    EXPECT_EQ(api().cuModuleGetFunction(&add, module, "add"), success);
+    auto address = reinterpret_cast<CUdeviceptr>(words);
+    std::uint32_t amount = 5;
+    void* parameters[] = {&address, &amount};
+    EXPECT_EQ(api().cuLaunchKernel(add, 1, 1, 1, 4, 1, 1, 0, nullptr, parameters, nullptr),
+              success);
+    EXPECT_EQ(api().cuCtxSynchronize(), wanted);
+    EXPECT_EQ(api().cuCtxDestroy_v2(context), success);
+  };
+  std::uint32_t own[4] = {1, 2, 3, 4};
+  ends_as(success, reinterpret_cast<std::byte*>(own));
+  EXPECT_EQ(own[3], 9u);
+  // A page that nobody touched comes; one that may only be read, or is no memory, does not.
+  auto* const pages = static_cast<std::byte*>(
+      ::mmap(nullptr, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ends_as(success, pages);
+  EXPECT_EQ(*reinterpret_cast<std::uint32_t*>(pages), 5u);
+  ::mprotect(pages + page, page, PROT_READ);
+  ends_as(illegal_address, pages + page);
+  ::munmap(pages + 2 * page, page);
+  ends_as(illegal_address, pages + 2 * page);
+  ends_as(illegal_address, nullptr);
+  std::exit(testing::Test::HasFailure() ? 1 : 0);
+}
+
+TEST(EmulatedDriverAlone, reaches_pages_of_the_host_where_a_variable_says_so) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(reach_pages_of_the_host(), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(EmulatedDriver, refuses_pages_of_the_host_elsewhere) {
+  std::uint32_t own = 0;
+  EXPECT_EQ(launch("add", reinterpret_cast<CUdeviceptr>(&own)), success);
+  EXPECT_EQ(api().cuCtxSynchronize(), illegal_address);
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ struct Shape {
   std::uint32_t threads = 1;
   std::uint64_t dynamic_shared = 0;
   std::uint64_t limit_ms = 20'000;
+  std::uint32_t cluster = 1;  // Blocks.
 };
 
 class Kernels {
@@ -73,6 +74,8 @@ class Kernels {
     grid->entry = program_->entry(entry);
     grid->blocks = {shape.blocks, 1, 1};
     grid->threads = {shape.threads, 1, 1};
+    grid->cluster = {shape.cluster, 1, 1};
+    grid->has_clusters = shape.cluster != 1;
     grid->dynamic_shared_bytes = shape.dynamic_shared;
     grid->shared_bytes = program_->shared_bytes(shape.dynamic_shared);
     grid->memory = &memory_;

@@ -26,7 +26,8 @@ struct Instance {
 };
 
 enum class Verdict : std::uint8_t { forbidden, seen, allowed };
-enum class Lanes : std::uint8_t { of_blocks, of_one_block };
+// of_cluster: of its blocks.
+enum class Lanes : std::uint8_t { of_blocks, of_one_block, of_cluster };
 
 struct Litmus {
   const char* name;
@@ -51,7 +52,7 @@ std::string kernel_of(const Litmus& litmus) {
   std::string text =
       ".visible .entry k(.param .u64 words) {\n.reg .pred %p<4>; .reg .b64 %p, %l; .reg .b32 %t, "
       "%role, %r<3>, %a, %b;\nld.param.u64 %p, [words]; mov.u32 %t, %tid.x;\n";
-  text += litmus.lanes == Lanes::of_blocks
+  text += litmus.lanes != Lanes::of_one_block
               ? "mov.u32 %role, %ctaid.x;\n"
               : "rem.u32 %role, %t, " + count + "; div.u32 %t, %t, " + count + ";\n";
   text +=
@@ -83,8 +84,11 @@ std::size_t times_seen(const Litmus& litmus, bool holds) {
   std::vector<Instance> memory(instances);
   kernels.share(memory);
   const auto roles = static_cast<std::uint32_t>(litmus.code.size());
-  const Shape shape =
-      litmus.lanes == Lanes::of_blocks ? Shape{roles, instances} : Shape{1, roles * instances};
+  const Shape shape = litmus.lanes == Lanes::of_one_block
+                          ? Shape{1, roles * instances}
+                          : Shape{.blocks = roles,
+                                  .threads = instances,
+                                  .cluster = litmus.lanes == Lanes::of_cluster ? roles : 1};
   std::size_t seen = 0;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     if (holds) {
@@ -152,6 +156,37 @@ TEST(EmulatedLitmus, message_passing) {
        "ld.acquire.cta.u32 %r0, Y;", forbidden);
   test("MP of a block, fences", of_one_block, data + "fence.acq_rel.cta; st.relaxed.cta.u32 Y, 1;",
        relaxed_read, forbidden);
+}
+
+// Of blocks of a cluster, by the scope .cluster and by the cluster's barrier.
+TEST(EmulatedLitmus, message_passing_in_a_cluster) {
+  const std::string data = "st.relaxed.cluster.u32 X, 1;";
+  const auto test = [&](const char* name, const std::string& write, const std::string& read,
+                        Verdict verdict) {
+    expect({name,
+            of_cluster,
+            {data + write, until_y(read) + "ld.relaxed.cluster.u32 %r1, X;"},
+            &data_is_missing,
+            verdict});
+  };
+  const std::string acquire = "ld.acquire.cluster.u32 %r0, Y;";
+  test("MP relaxed", "st.relaxed.cluster.u32 Y, 1;", acquire, seen);
+  test("MP release", "st.release.cluster.u32 Y, 1;", acquire, forbidden);
+  test("MP fences", "fence.acq_rel.cluster; st.relaxed.cluster.u32 Y, 1;",
+       "ld.relaxed.cluster.u32 %r0, Y; fence.acq_rel.cluster;", forbidden);
+  const auto missing = [](const Instance& of) { return of.r[3] == 0; };
+  const auto meet = [&](const char* name, const std::string& order, Verdict verdict) {
+    const std::string barrier =
+        "barrier.cluster.arrive" + order + "; barrier.cluster.wait.acquire;";
+    expect({name,
+            of_cluster,
+            {"st.global.u32 X, 1;" + barrier, barrier + "ld.global.u32 %r0, X;"},
+            missing,
+            verdict});
+  };
+  meet("barrier", "", forbidden);
+  meet("barrier, release", ".release", forbidden);
+  meet("barrier, relaxed", ".relaxed", seen);
 }
 
 // Lanes of a block that meet see what each stored before.

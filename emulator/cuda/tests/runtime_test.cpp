@@ -15,6 +15,11 @@ struct Shape3 {
   unsigned x, y, z;
 };
 
+struct LaunchAttribute {  // cudaLaunchAttribute
+  int id, unused;
+  alignas(8) unsigned words[16];
+};
+
 constexpr const char* runtime_ptx = R"(
 .version 9.0
 .target sm_90
@@ -82,6 +87,22 @@ TEST_F(EmulatedRuntime, launches_what_host_code_registered) {
   EXPECT_EQ(find<int(const void*, Shape3, Shape3, void**, std::size_t, void*)>("cudaLaunchKernel")(
                 kernel, blocks, threads, arguments, shared, stream),
             0);
+  // With attributes: a cluster, which has to divide the grid.
+  struct {
+    Shape3 blocks{1, 1, 1}, threads{32, 1, 1};
+    std::size_t shared = 0;
+    void* stream = nullptr;
+    LaunchAttribute* attributes = nullptr;
+    unsigned count = 1;
+  } config;
+  LaunchAttribute cluster{4, 0, {1, 1, 1}};
+  config.attributes = &cluster;
+  auto* const launch_with = find<int(const void*, const void*, void**)>("cudaLaunchKernelExC");
+  EXPECT_EQ(launch_with(&config, kernel, arguments), 0);
+  cluster.words[0] = 2;
+  EXPECT_EQ(launch_with(&config, kernel, arguments), 912);
+  EXPECT_EQ(find<int()>("cudaGetLastError")(), 912);
+  EXPECT_EQ(launch_with(nullptr, kernel, arguments), 1);
   EXPECT_EQ(find<int()>("cudaDeviceSynchronize")(), 0);
   std::uint32_t back[32] = {};
   EXPECT_EQ(copy(back, words, 128, 2), 0);

@@ -137,6 +137,9 @@ void HeldStores::touches(Lane& lane, const Op&, std::uint64_t address, std::uint
 }
 
 void HeldStores::arrives(Lane& lane, std::uint32_t) { commit_all(lanes_[lane.rank]); }
+void HeldStores::arrives_at_cluster(Lane& lane, bool releases) {
+  if (releases) commit_all(lanes_[lane.rank]);
+}
 void HeldStores::exits(Lane& lane) { commit_all(lanes_[lane.rank]); }
 
 void HeldStores::meets(std::uint32_t first, std::uint32_t mask) {

@@ -42,6 +42,7 @@ class HeldStores final : public BlockWatch {
                bool writes) override;
   void arrives(Lane& lane, std::uint32_t barrier) override;
   void meets(std::uint32_t first, std::uint32_t mask) override;
+  void arrives_at_cluster(Lane& lane, bool releases) override;
   void exits(Lane& lane) override;
   void turns() override;
 

@@ -1,6 +1,7 @@
 #include "emulator/cuda/exec/check/places.hpp"
 
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct Places {
     std::string function;
   };
   std::vector<Place> places{{}};  // The number 0 is none.
+  std::map<std::string, std::uint32_t> calls;
 };
 
 Places& places() {
@@ -36,6 +38,15 @@ std::uint32_t place_of(const Lane& lane, const Op& op) {
   const auto made = static_cast<std::uint32_t>(all.places.size() - 1);
   number.store(made, std::memory_order_release);  // Pairs with the load above.
   return made;
+}
+
+std::uint32_t place_of_call(const std::string& name) {
+  Places& all = places();
+  const std::lock_guard lock(all.mutex);
+  const auto [found, fresh] =
+      all.calls.try_emplace(name, static_cast<std::uint32_t>(all.places.size()));
+  if (fresh) all.places.push_back({name, ""});
+  return found->second;
 }
 
 std::string text_of_place(std::uint32_t place, const std::string& kernel) {

@@ -37,19 +37,43 @@ Wide128 read_memory(std::uint64_t address, std::uint64_t bytes) {
 }  // namespace
 
 GridRaces::GridRaces(Races& of, std::uint32_t grid_number, std::uint32_t first_running, Clock begin,
-                     const Grid& grid)
+                     const Grid& grid, TaskOrder tasks_before)
     : races(of),
       number(grid_number),
       floor(first_running),
       levels(levels_for(grid.block_count() * grid.thread_count())),
-      start(std::move(begin)) {}
+      start(std::move(begin)),
+      before(std::move(tasks_before)),
+      blocks(grid.blocks),
+      cluster(grid.cluster) {}
+
+BlockKey GridRaces::cluster_of(const BlockKey& block) const {
+  if (block.grid != number) return {};
+  return {number, cluster_number(blocks, cluster, block.block)};
+}
+
+std::shared_ptr<ClusterRaces> GridRaces::races_in_cluster(const Block& block) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t index = cluster_number(blocks, cluster, block.index);
+  std::shared_ptr<ClusterRaces>& held = clusters_[index];
+  if (held == nullptr) held = std::make_shared<ClusterRaces>();
+  const std::shared_ptr<ClusterRaces> made = held;
+  if (++made->blocks == block.grid->cluster_size()) clusters_.erase(index);
+  return made;
+}
 
 std::unique_ptr<BlockWatch> GridRaces::watch(Block& block) {
   return std::make_unique<BlockRaces>(*this, block);
 }
 
 BlockRaces::BlockRaces(GridRaces& grid, Block& block)
-    : grid_(grid), block_(block), key_{grid.number, block.index}, lanes_(block.lanes.size()) {
+    : grid_(grid),
+      block_(block),
+      key_{grid.number, block.index},
+      cluster_key_(grid.cluster_of(key_)),
+      alone_(block.grid->cluster_size() == 1),
+      cluster_(grid.races_in_cluster(block)),
+      lanes_(block.lanes.size()) {
   for (LaneClock& clock : lanes_) clock.known = grid.start;
 }
 
@@ -57,13 +81,9 @@ std::uint64_t BlockRaces::number_of(const Lane& lane) const {
   return block_.index * lanes_.size() + lane.rank;
 }
 
-LaneKey BlockRaces::key_of(const Lane& lane) const {
-  return {grid_.number, grid_.levels, number_of(lane)};
-}
-
 Clock BlockRaces::release(const Lane& lane) {
   LaneClock& clock = lanes_[lane.rank];
-  return clock.known.with(key_of(lane), clock.now++);
+  return clock.known.with({grid_.number, grid_.levels, number_of(lane)}, clock.now++);
 }
 
 void BlockRaces::execute(Lane& lane, const Op& op) {
@@ -77,7 +97,10 @@ void BlockRaces::execute(Lane& lane, const Op& op) {
 }
 
 void BlockRaces::with_page(std::uint64_t address, auto&& use) {
-  if (block_.shared_range().holds(address, 1)) return use(shared_.page(address));
+  if (block_.shared_range().holds(address, 1) ||
+      (!alone_ && block_.cluster->rank_of(address) >= 0)) {
+    return use(cluster_->shared.page(address));
+  }
   Races::Shard& shard = grid_.races.shard_of(address);
   const std::lock_guard lock(shard.mutex);
   use(shard.shadow.page(address));
@@ -87,6 +110,7 @@ void BlockRaces::fence(const Lane& lane, const Access& access) {
   LaneClock& clock = lanes_[lane.rank];
   if (access.acquires) {
     clock.known.join(clock.seen_of_block);
+    if (access.scope >= Scope::cluster) clock.known.join(clock.seen_of_cluster);
     if (access.scope >= Scope::device) clock.known.join(clock.seen_of_device);
     if (access.scope == Scope::system) clock.known.join(clock.seen_of_host);
     clock.missed = {};
@@ -111,7 +135,7 @@ void BlockRaces::access(Shadow::Page& page, Lane& lane, const Op& op, std::uint6
   const auto element = [&](std::uint64_t at, bool writes, Time time) {
     note(page, lane, at,
          {grid_.number, time, number_of(lane), place, 0, what.bytes, writes, what.strong,
-          what.scope});
+          what.is_mbarrier ? Scope::system : what.scope});
   };
   if (stores) {
     for (std::size_t index = 0; index < what.elements; ++index) {
@@ -158,6 +182,7 @@ void BlockRaces::access(Shadow::Page& page, Lane& lane, const Op& op, std::uint6
     word.by_host = false;
     write(page, at, lane, what, place, written);
     word.of_blocks[key_].join(given);
+    if (!alone_ && what.scope >= Scope::cluster) word.of_clusters[cluster_key_].join(given);
     if (what.scope >= Scope::device) word.of_device.join(given);
   }
 }
@@ -174,6 +199,10 @@ void BlockRaces::touches(Lane& lane, const Op& op, std::uint64_t address, std::u
 }
 
 void BlockRaces::note(Shadow::Page& page, const Lane& lane, std::uint64_t address, Footprint made) {
+  // More than the launch began with: the lane learned it from the host.
+  const std::uint64_t known = lanes_[lane.rank].known.ended();
+  grid_.races.compare_with_copies(made, address, grid_.before,
+                                  known > grid_.start.ended() ? known : 0);
   for (std::uint64_t at = address; at < address + made.size;) {
     const std::uint64_t first = at % cell_bytes;
     const std::uint64_t count = std::min(cell_bytes - first, address + made.size - at);
@@ -193,8 +222,10 @@ bool BlockRaces::is_before(const Footprint& old, const LaneClock& clock) const {
 
 bool BlockRaces::are_atomic_together(const Footprint& old, const Footprint& made) const {
   if (!old.strong || !made.strong || old.size != made.size || old.bytes != made.bytes) return false;
-  const bool same_block = old.grid == made.grid && old.lane / lanes_.size() == block_.index;
-  return same_block || (old.scope >= Scope::device && made.scope >= Scope::device);
+  const BlockKey block{old.grid, old.lane / lanes_.size()};
+  const Scope least = std::min(old.scope, made.scope);
+  return block == key_ || least >= Scope::device ||
+         (least == Scope::cluster && grid_.cluster_of(block) == cluster_key_);
 }
 
 void BlockRaces::compare(Footprints& cell, const Footprint& made, const Lane& lane,
@@ -211,7 +242,7 @@ void BlockRaces::compare(Footprints& cell, const Footprint& made, const Lane& la
     const bool conflict = old.writes || made.writes;
     bool raced = false;
     if (conflict && !before && !are_atomic_together(old, made)) {
-      if (grid_.races.is_new(old, made)) {
+      if (grid_.races.is_new(old.place, made.place)) {
         grid_.races.report(old, made, memory_text(address, made.size), clock.missed);
       }
       raced = true;
@@ -255,15 +286,25 @@ Word& BlockRaces::word_read(Shadow::Page& page, std::uint64_t address, const Acc
 }
 
 const char* BlockRaces::hidden_because(const Word& word, const Access& access) const {
+  // Each arrival in a phase is ordered before the wait by its own scope: the clocks tell.
+  if (access.is_mbarrier) return nullptr;
   if (!word.strong) return "a plain store orders nothing";
   if (word.bytes != access.bytes) return "the two have different sizes";
   if (word.by_host)
     return access.scope == Scope::system ? nullptr : "the scope of the host is .sys";
   if (word.block == key_) return nullptr;
+  if (grid_.cluster_of(word.block) == cluster_key_ && word.scope >= Scope::cluster &&
+      access.scope >= Scope::cluster) {
+    return nullptr;
+  }
   if (word.scope == Scope::block)
     return "the write has the scope .cta, and the reader is in another block";
   if (access.scope == Scope::block)
     return "the read has the scope .cta, and the writer is in another block";
+  if (word.scope == Scope::cluster)
+    return "the write has the scope .cluster, and the reader is in another cluster";
+  if (access.scope == Scope::cluster)
+    return "the read has the scope .cluster, and the writer is in another cluster";
   return nullptr;
 }
 
@@ -276,13 +317,18 @@ void BlockRaces::observe(Word& word, const Lane& lane, const Access& access, std
     clock.seen_of_device.join(word.of_device);
     clock.seen_of_host.join(word.of_host);
     if (has_block) clock.seen_of_block.join(of_block->second);
+    const auto of_cluster = word.of_clusters.find(cluster_key_);
+    const bool has_cluster = !alone_ && of_cluster != word.of_clusters.end();
+    if (has_cluster) clock.seen_of_cluster.join(of_cluster->second);
+    const bool of_scope = has_cluster && access.scope >= Scope::cluster;
     const bool wide = access.scope >= Scope::device;
     if (access.acquires) {
       if (has_block) clock.known.join(of_block->second);
+      if (of_scope) clock.known.join(of_cluster->second);
       if (wide) clock.known.join(word.of_device);
       if (access.scope == Scope::system) clock.known.join(word.of_host);
     }
-    const bool gave = has_block || (wide && !word.of_device.empty());
+    const bool gave = has_block || of_scope || (wide && !word.of_device.empty());
     why = !gave              ? "that write releases nothing to this lane"
           : !access.acquires ? "that read acquires nothing, and no fence follows it"
                              : nullptr;
@@ -316,14 +362,19 @@ void BlockRaces::write(Shadow::Page& page, std::uint64_t address, const Lane& la
   if (!access.strong) return;
   LaneClock& clock = lanes_[lane.rank];
   const auto scope_block = static_cast<std::size_t>(Scope::block);
+  const auto scope_cluster = static_cast<std::size_t>(Scope::cluster);
   const auto scope_device = static_cast<std::size_t>(Scope::device);
   if (!clock.fenced[scope_block].empty()) word->of_blocks[key_].join(clock.fenced[scope_block]);
+  if (!alone_ && !clock.fenced[scope_cluster].empty()) {
+    word->of_clusters[cluster_key_].join(clock.fenced[scope_cluster]);
+  }
   word->of_device.join(clock.fenced[scope_device]);
   if (access.kind != Access::Kind::store) return;
   Clock given;
   if (access.releases) {
     given = release(lane);
     word->of_blocks[key_].join(given);
+    if (!alone_ && access.scope >= Scope::cluster) word->of_clusters[cluster_key_].join(given);
     if (access.scope >= Scope::device) word->of_device.join(given);
   }
   if (access.scope == Scope::system) given_to_host(lane, given);
@@ -335,21 +386,25 @@ void BlockRaces::given_to_host(const Lane& lane, const Clock& given) {
   if (!given.empty()) grid_.races.tell_host(given);
 }
 
-void BlockRaces::join(Meeting& meeting, const Lane& lane) {
-  LaneClock& clock = lanes_[lane.rank];
-  meeting.known.join(clock.known);
-  meeting.times.emplace_back(number_of(lane), clock.now++);
+void Meeting::join(std::uint64_t lane, const Clock& clock, Time until) {
+  known.join(clock);
+  times.emplace_back(lane, until);
 }
 
-Clock BlockRaces::known_to_all(Meeting& meeting) const {
-  std::sort(meeting.times.begin(), meeting.times.end());
-  return meeting.known.with(LaneKey{grid_.number, grid_.levels, 0}, meeting.times);
+Clock Meeting::known_to_all(const LaneKey& grid) {
+  std::sort(times.begin(), times.end());
+  return known.with(grid, times);
+}
+
+void BlockRaces::join(Meeting& meeting, const Lane& lane) {
+  LaneClock& clock = lanes_[lane.rank];
+  meeting.join(number_of(lane), clock.known, clock.now++);
 }
 
 void BlockRaces::arrives(Lane& lane, std::uint32_t barrier) { join(barriers_[barrier], lane); }
 
 void BlockRaces::opens(std::uint32_t barrier) {
-  const Clock all = known_to_all(barriers_[barrier]);
+  const Clock all = barriers_[barrier].known_to_all(grid_.key());
   for (const Lane& lane : block_.lanes) {
     if (lane.state != LaneState::barrier || lane.waits_barrier != barrier) continue;
     lanes_[lane.rank].known = all;
@@ -365,14 +420,34 @@ void BlockRaces::meets(std::uint32_t first, std::uint32_t mask) {
     }
   };
   each([&](const Lane& lane) { join(meeting, lane); });
-  const Clock all = known_to_all(meeting);
+  const Clock all = meeting.known_to_all(grid_.key());
   each([&](const Lane& lane) { lanes_[lane.rank].known = all; });
+}
+
+void BlockRaces::arrives_at_cluster(Lane& lane, bool releases) {
+  if (releases) join(cluster_->arriving, lane);
+}
+
+// Said to each block: the first one has emptied the meeting for the others.
+void BlockRaces::opens_cluster() {
+  if (cluster_->arriving.times.empty()) return;
+  cluster_->opened = cluster_->arriving.known_to_all(grid_.key());
+  cluster_->arriving = {};
+}
+
+void BlockRaces::passes_cluster(Lane& lane, bool acquires) {
+  if (acquires) lanes_[lane.rank].known.join(cluster_->opened);
 }
 
 std::string BlockRaces::memory_text(std::uint64_t address, std::uint64_t bytes) const {
   const std::string size = std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
   if (const Range shared = block_.shared_range(); shared.holds(address, 1)) {
     return size + " at " + hexadecimal(address - shared.begin) + " of shared memory";
+  }
+  if (const int rank = block_.cluster->rank_of(address); rank >= 0) {
+    const auto& member = block_.cluster->members[static_cast<std::size_t>(rank)];
+    return size + " at " + hexadecimal(address - member.shared.begin) +
+           " of the shared memory of block " + std::to_string(rank) + " of the cluster";
   }
   const Range range = block_.grid->memory->find(address);
   return size + " at " + hexadecimal(address) + ", byte " + std::to_string(address - range.begin) +

@@ -40,7 +40,7 @@ inline constexpr std::size_t footprints_max = 16;
 
 using Footprints = std::vector<Footprint>;
 
-// A block of a grid.
+// A block of a grid, or a cluster of it.
 struct BlockKey {
   std::uint32_t grid = 0;
   std::uint64_t block = 0;
@@ -58,12 +58,14 @@ struct Word {
   BlockKey block;
   std::uint64_t lane = 0;
   Wide128 value;
-  std::map<BlockKey, Clock> of_blocks;  // What the lanes of that block released, to any scope.
-  Clock of_device;                      // What lanes released to the device or the system.
-  Clock of_host;                        // What the host knew.
+  std::map<BlockKey, Clock> of_blocks;    // What the lanes of that block released, to any scope.
+  std::map<BlockKey, Clock> of_clusters;  // The same of a cluster, to its scope or a wider one.
+  Clock of_device;                        // What lanes released to the device or the system.
+  Clock of_host;                          // What the host knew.
 
   void forget() {
     of_blocks.clear();
+    of_clusters.clear();
     of_device = Clock();
     of_host = Clock();
   }
@@ -90,6 +92,15 @@ class Shadow {
     std::unique_ptr<Page>& page = pages_[address / shadow_page_bytes];
     if (page == nullptr) page = std::make_unique<Page>();
     return *page;
+  }
+  // nullptr if no lane touched it.
+  Page* known_page(std::uint64_t address) {
+    const auto found = pages_.find(address / shadow_page_bytes);
+    return found == pages_.end() ? nullptr : found->second.get();
+  }
+  // What all lanes released is before everything that comes.
+  void forget_words() {
+    for (auto& [number, page] : pages_) page->words.clear();
   }
   // The memory was given back.
   void forget(std::uint64_t begin, std::uint64_t end);

@@ -15,8 +15,9 @@ namespace {
 class SharedReads final : public BlockWatch {
  public:
   SharedReads(UninitialisedReads& all, Block& block, std::unique_ptr<BlockWatch> then)
-      : all_(all), block_(block), then_(std::move(then)), written_(block.grid->shared_bytes) {
-    std::memset(block.shared_base, shared_pattern, written_.size());
+      : all_(all), block_(block), then_(std::move(then)) {
+    block.shared_written.assign(block.grid->shared_bytes, 0);
+    std::memset(block.shared_base, shared_pattern, block.shared_written.size());
   }
 
   void execute(Lane& lane, const Op& op) override {
@@ -25,12 +26,17 @@ class SharedReads final : public BlockWatch {
   }
   void touches(Lane& lane, const Op& op, std::uint64_t address, std::uint32_t bytes,
                bool writes) override {
-    if (block_.shared_range().holds(address, 1)) look(lane, op, address, bytes, !writes, writes);
+    if (block_.cluster->rank_of(address) >= 0) look(lane, op, address, bytes, !writes, writes);
     then_->touches(lane, op, address, bytes, writes);
   }
   void arrives(Lane& lane, std::uint32_t barrier) override { then_->arrives(lane, barrier); }
   void opens(std::uint32_t barrier) override { then_->opens(barrier); }
   void meets(std::uint32_t first, std::uint32_t mask) override { then_->meets(first, mask); }
+  void arrives_at_cluster(Lane& lane, bool releases) override {
+    then_->arrives_at_cluster(lane, releases);
+  }
+  void opens_cluster() override { then_->opens_cluster(); }
+  void passes_cluster(Lane& lane, bool acquires) override { then_->passes_cluster(lane, acquires); }
   void exits(Lane& lane) override { then_->exits(lane); }
   void turns() override { then_->turns(); }
 
@@ -44,16 +50,20 @@ class SharedReads final : public BlockWatch {
     look(lane, op, at.address, std::uint64_t{what.bytes} * what.elements,
          is_plain_load || what.kind == Access::Kind::modify, !is_load);
   }
-  // `reads`: what has to have been written. `address`: in shared memory.
+  // `reads`: what has to have been written. `address`: in shared memory of the cluster.
   void look(Lane& lane, const Op& op, std::uint64_t address, std::uint64_t bytes, bool reads,
             bool writes) {
-    const std::uint64_t offset = address - block_.shared_range().begin;
-    const auto begin = written_.begin() + static_cast<std::ptrdiff_t>(offset);
+    Block* const of =
+        block_.cluster->members[static_cast<std::size_t>(block_.cluster->rank_of(address))].block;
+    if (of == nullptr) return;
+    std::vector<std::uint8_t>& written = of->shared_written;
+    const std::uint64_t offset = address - of->shared_range().begin;
+    const auto begin = written.begin() + static_cast<std::ptrdiff_t>(offset);
     const auto end = begin + static_cast<std::ptrdiff_t>(bytes);
     if (reads) {
       const auto missing = std::find(begin, end, 0);
       if (missing != end) {
-        all_.report(lane, op, static_cast<std::uint64_t>(missing - written_.begin()));
+        all_.report(lane, op, static_cast<std::uint64_t>(missing - written.begin()));
       }
     }
     if (writes) std::fill(begin, end, std::uint8_t{1});
@@ -62,7 +72,6 @@ class SharedReads final : public BlockWatch {
   UninitialisedReads& all_;
   Block& block_;
   const std::unique_ptr<BlockWatch> then_;
-  std::vector<std::uint8_t> written_;  // By byte: 1 if a lane wrote it.
 };
 
 class GridSharedReads final : public GridWatch {

@@ -4,6 +4,7 @@
 //
 // Threading: a lane's thread.
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -16,6 +17,7 @@ namespace k2k::emulator::exec {
 enum class Order : std::uint32_t { relaxed, acquire, release, acq_rel };
 
 std::byte* outside_near(Lane& lane, std::uint64_t address, std::uint64_t bytes);
+std::byte* in_cluster(Lane& lane, std::uint32_t address, std::uint64_t bytes);
 std::byte* misaligned(Lane& lane, std::uint64_t address, std::uint64_t bytes);
 // An address or an offset, for reports: "0x1f0".
 std::string hexadecimal(std::uint64_t value);
@@ -29,6 +31,9 @@ inline std::byte* reach(Lane& lane, ptx::Space space, std::uint64_t address, std
     const std::uint64_t size = lane.block->grid->shared_bytes;
     if (address > size || bytes > size - address) return outside_near(lane, address, bytes);
     return lane.block->shared_base + address;
+  }
+  if (space == ptx::Space::cluster) {
+    return in_cluster(lane, static_cast<std::uint32_t>(address), bytes);
   }
   if (space == ptx::Space::local) {
     address = static_cast<std::uint32_t>(address);
@@ -69,5 +74,11 @@ void store_word(std::byte* to, Word value, Order order) {
     __atomic_store_n(word, value, __ATOMIC_RELAXED);
   }
 }
+
+// Copies of memory that other threads may access meanwhile: each word is loaded and stored as a
+// lane's. The words are of 8 bytes where both ranges are aligned to them, else of 4, else bytes.
+// The ranges may overlap.
+void copy_words(std::byte* to, const std::byte* from, std::size_t bytes);
+void zero_words(std::byte* to, std::size_t bytes);
 
 }  // namespace k2k::emulator::exec

@@ -1,4 +1,5 @@
-// cp.async and mbarrier: copies that go on beside a lane, and barriers that lie in shared memory.
+// cp.async, st.async and mbarrier: copies that go on beside a lane, and barriers that lie in shared
+// memory.
 //
 // A copy is made at the last moment that PTX allows, when the lane waits for it: a kernel that does
 // not wait reads what was there before. One that nobody waits for is never made.
@@ -59,8 +60,9 @@ void make_copies(Lane& lane, std::uint64_t group) {
       if (copy->from_bytes != 0) watch->touches(lane, *copy->op, from, copy->from_bytes, false);
       watch->touches(lane, *copy->op, reinterpret_cast<std::uint64_t>(copy->to), copy->bytes, true);
     }
-    std::memset(copy->to, 0, copy->bytes);
-    if (copy->from_bytes != 0) std::memcpy(copy->to, copy->from, copy->from_bytes);
+    // Other multiprocessors may write the global memory meanwhile.
+    zero_words(copy->to, copy->bytes);
+    copy_words(copy->to, copy->from, copy->from_bytes);
   }
   lane.copies.erase(lane.copies.begin(), end);
 }
@@ -102,11 +104,12 @@ struct Counts {
   }
 };
 
-// The lanes of a block run on one thread, so its mbarriers need no atomic operations.
+// The lanes of a cluster run on one thread, so its mbarriers need no atomic operations.
 std::uint64_t* mbarrier_at(Lane& lane, const Op& op) {
   std::byte* const at = reach(lane, op, 8);
   if (at == nullptr) return nullptr;
-  if (!lane.block->shared_range().holds(reinterpret_cast<std::uint64_t>(at), 1)) {
+  if (space_in(op) != Space::cluster &&
+      !lane.block->shared_range().holds(reinterpret_cast<std::uint64_t>(at), 1)) {
     lane.fail(Fault::illegal_address, "an mbarrier that does not lie in shared memory");
     return nullptr;
   }
@@ -189,7 +192,10 @@ void count_bytes(Lane& lane, const Op& op) {
   put<std::uint64_t>(lane, op.to, before);
 }
 
-// more: to, its offset, from, its offset; b: bytes. Then the mbarrier learns of the bytes.
+// more: to, its offset, from, its offset; b: bytes. flags above the space: from shared memory. Then
+// the mbarrier learns of the bytes.
+constexpr std::uint32_t from_shared = 16;
+
 void copy_bulk(Lane& lane, const Op& op) {
   constexpr std::uint64_t align = 16;
   const std::uint64_t bytes = get<std::uint32_t>(lane, op.b);
@@ -200,20 +206,44 @@ void copy_bulk(Lane& lane, const Op& op) {
   }
   if (bytes == 0) return;
   std::byte* const to =
-      reach(lane, Space::shared, bits_of(lane, op.more[0]) + op.more[1].value, bytes, align);
+      reach(lane, space_in(op), bits_of(lane, op.more[0]) + op.more[1].value, bytes, align);
   if (to == nullptr) return;
+  const Space of = (op.flags & from_shared) != 0 ? Space::shared : Space::global;
   const std::byte* const from =
-      reach(lane, Space::global, bits_of(lane, op.more[2]) + op.more[3].value, bytes, align);
+      reach(lane, of, bits_of(lane, op.more[2]) + op.more[3].value, bytes, align);
   if (from == nullptr) return;
   BlockWatch* const watch = lane.block->watch.get();
   for (std::uint64_t at = 0; at < bytes && watch != nullptr; at += align) {
     watch->touches(lane, op, reinterpret_cast<std::uint64_t>(from + at), align, false);
     watch->touches(lane, op, reinterpret_cast<std::uint64_t>(to + at), align, true);
   }
-  std::memcpy(to, from, bytes);
+  copy_words(to, from, bytes);
 }
 void copy_bulk_and_count(Lane& lane, const Op& op) {
   if (lane.block->watch == nullptr) copy_bulk(lane, op);  // Else Access::first did.
+  if (lane.state == LaneState::running) count_bytes(lane, op);
+}
+
+// st.async. more: to, its offset, the values. flags above the space: the bytes of a value.
+constexpr int element_shift = 8;
+
+void store_values(Lane& lane, const Op& op) {
+  const std::uint64_t bytes = op.flags >> element_shift;
+  const std::size_t count = op.more.size() - 2;
+  std::byte* const to = reach(lane, Space::cluster, bits_of(lane, op.more[0]) + op.more[1].value,
+                              bytes * count, bytes * count);
+  if (to == nullptr) return;
+  if (const auto& watch = lane.block->watch; watch != nullptr) {
+    watch->touches(lane, op, reinterpret_cast<std::uint64_t>(to),
+                   static_cast<std::uint32_t>(bytes * count), true);
+  }
+  for (std::size_t at = 0; at < count; ++at) {
+    const std::uint64_t value = bits_of(lane, op.more[2 + at]);
+    std::memcpy(to + at * bytes, &value, bytes);
+  }
+}
+void store_values_and_count(Lane& lane, const Op& op) {
+  if (lane.block->watch == nullptr) store_values(lane, op);  // Else Access::first did.
   if (lane.state == LaneState::running) count_bytes(lane, op);
 }
 
@@ -238,6 +268,7 @@ Space shared_or_generic(Decoding& with) {
 Access access_of(Access::Kind kind, Space space) {
   Access access;
   access.kind = kind;
+  access.is_mbarrier = kind != Access::Kind::initialise;
   access.space = space;
   access.bytes = 8;
   access.scope = Scope::block;
@@ -269,18 +300,23 @@ bool decode_copy(Decoding& with) {
 
 // Global memory to the block's own shared memory, with an mbarrier.
 bool decode_bulk(Decoding& with) {
-  const bool to_shared = with.take("shared::cluster") || with.take("shared::cta");
-  if (!to_shared || !with.take("global") || !with.take("mbarrier::complete_tx::bytes"))
-    return false;
+  const bool is_of_cluster = with.take("shared::cluster");
+  const bool copies_shared = is_of_cluster && with.take("shared::cta");
+  if (!is_of_cluster && !with.take("shared::cta")) return false;
+  if (!copies_shared && !with.take("global")) return false;
+  if (!with.take("mbarrier::complete_tx::bytes")) return false;
+  const Space to = is_of_cluster ? Space::cluster : Space::shared;
   with.need_count(4, 4);
   with.op.more.resize(4);
-  with.op.more[0] = with.address(0, Space::shared, with.op.more[1].value);
-  with.op.more[2] = with.address(1, Space::global, with.op.more[3].value);
+  with.op.more[0] = with.address(0, to, with.op.more[1].value);
+  with.op.more[2] =
+      with.address(1, copies_shared ? Space::shared : Space::global, with.op.more[3].value);
   with.op.b = with.source(2, Type::u32);
-  with.op.a = with.address(3, Space::shared, with.op.immediate);
+  with.op.a = with.address(3, to, with.op.immediate);
   with.op.c.value = ~std::uint64_t{0};
-  with.op.flags = static_cast<std::uint32_t>(Space::shared);
-  with.op.access = access_of(Access::Kind::modify, Space::shared);
+  with.op.flags = static_cast<std::uint32_t>(to) | (copies_shared ? from_shared : 0);
+  with.op.access = access_of(Access::Kind::modify, to);
+  with.op.access.scope = is_of_cluster ? Scope::cluster : Scope::block;
   with.op.access.strong = true;
   with.op.access.releases = true;
   with.op.access.first = &copy_bulk;
@@ -328,8 +364,11 @@ bool decode_arrival(Decoding& with, bool is_drop) {
   const bool no_complete = with.take("noComplete");
   const std::size_t order = with.take_one({"release", "relaxed"});
   const Scope scope = with.take_scope().value_or(Scope::block);
-  const Space space = shared_or_generic(with);
+  const Space space = with.take_any_shared().value_or(Space::generic);
   with.need_count(2, 3);
+  if (space == Space::cluster && with.operand(0).kind != Operand::Kind::sink) {
+    with.refuse("an arrival at an mbarrier of the cluster has no state as its result, but _");
+  }
   with.op.access = access_of(Access::Kind::modify, space);
   with.op.access.strong = true;
   with.op.access.releases = order != 1;
@@ -384,7 +423,8 @@ bool decode_mbarrier(Decoding& with) {
   if (what > 3) return false;
   if (what > 1) with.take("relaxed");
   const Scope scope = what > 1 ? with.take_scope().value_or(Scope::block) : Scope::block;
-  const Space space = shared_or_generic(with);
+  const Space space =
+      what > 1 ? with.take_any_shared().value_or(Space::generic) : shared_or_generic(with);
   with.need_count(what == 1 ? 1 : 2, what == 1 ? 1 : 2);
   with.op.access = access_of(what > 1 ? Access::Kind::modify : Access::Kind::initialise, space);
   with.op.access.strong = what > 1;
@@ -397,9 +437,47 @@ bool decode_mbarrier(Decoding& with) {
   return true;
 }
 
+// Into another block's shared memory; the mbarrier there learns of the bytes.
+bool decode_async_store(Decoding& with) {
+  with.take("weak");
+  with.take("shared::cluster");
+  if (!with.take("mbarrier::complete_tx::bytes")) return false;
+  const std::size_t vector = with.take_one({"v2", "v4"});
+  const Type type = with.take_type();
+  const std::uint32_t bytes = ptx::bytes_of(type);
+  with.need_count(3, 3);
+  const Operand& data = with.operand(1);
+  const bool is_list = data.kind == Operand::Kind::vector;
+  if (is_list != (vector < 2) || (is_list && data.elements.size() != std::size_t{2} << vector)) {
+    return false;
+  }
+  with.op.more.resize(2);
+  with.op.more[0] = with.address(0, Space::cluster, with.op.more[1].value);
+  if (is_list) {
+    add_sources(with, data, type);
+  } else {
+    with.op.more.push_back(with.source_of(data, type));
+  }
+  with.op.a = with.address(2, Space::cluster, with.op.immediate);
+  with.op.b.value = bytes * (with.op.more.size() - 2);
+  with.op.c.value = ~std::uint64_t{0};
+  with.op.flags = static_cast<std::uint32_t>(Space::cluster) | bytes << element_shift;
+  with.op.access = access_of(Access::Kind::modify, Space::cluster);
+  with.op.access.scope = Scope::cluster;
+  with.op.access.strong = true;
+  with.op.access.releases = true;
+  with.op.access.first = &store_values;
+  with.op.run = &store_values_and_count;
+  return bytes == 4 || bytes == 8;
+}
+
 }  // namespace
 
 bool decode_copies(Decoding& with) {
+  if (with.opcode() == "st" && with.take("async")) {
+    if (!decode_async_store(with)) with.refuse("this form of the instruction is not known");
+    return true;
+  }
   const bool is_copy = with.opcode() == "cp";
   if (!is_copy && with.opcode() != "mbarrier") return false;
   if (!(is_copy ? decode_async(with) : decode_mbarrier(with))) {

@@ -137,9 +137,8 @@ bool by_type(Decoding& with, Type type) {
 }
 
 bool decode_modify(Decoding& with, bool returns) {
-  const Space space = with.take("global")  ? Space::global
-                      : with.take_shared() ? Space::shared
-                                           : Space::generic;
+  const Space space =
+      with.take("global") ? Space::global : with.take_any_shared().value_or(Space::generic);
   const std::size_t order = with.take_one({"relaxed", "acquire", "release", "acq_rel"});
   with.op.flags =
       static_cast<std::uint32_t>(space) | static_cast<std::uint32_t>(order < 4 ? order : 0) << 4;

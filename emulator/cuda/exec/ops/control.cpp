@@ -253,6 +253,20 @@ std::uint64_t special_value(const Lane& lane, const Source& source) {
       return grid.workspace_address() >> 32;
     case Special::envreg2:
       return static_cast<std::uint32_t>(grid.workspace_address());
+    case Special::clusterid:
+      return block.at[axis] / grid.cluster[axis];
+    case Special::nclusterid:
+      return grid.blocks[axis] / grid.cluster[axis];
+    case Special::cluster_ctaid:
+      return block.at[axis] % grid.cluster[axis];
+    case Special::cluster_nctaid:
+      return grid.cluster[axis];
+    case Special::cluster_ctarank:
+      return block.cluster_rank;
+    case Special::cluster_nctarank:
+      return grid.cluster_size();
+    case Special::is_explicit_cluster:
+      return grid.has_clusters ? 1 : 0;
     case Special::count:
       break;
   }

@@ -1,5 +1,5 @@
 // cvt: between integers, f16, bf16, f32 and f64. Integers from reals saturate, NaN becomes 0 (of
-// f64 into 64 bits, too: what PTX leaves open). Also pairs: cvt.rn.f16x2.f32.
+// f64 into 64 bits, too: what PTX leaves open). Also pairs: cvt.rn.f16x2.f32; and cvt.rna.tf32.f32.
 
 #include <cfenv>
 #include <cmath>
@@ -179,7 +179,42 @@ void convert_pair(Lane& lane, const Op& op) {
   lane.regs[op.to] = narrow(op.a) << 16 | narrow(op.b);
 }
 
+// f32 with the lower 13 bits of its mantissa zero. flags: rounding, relu. rna: half away from zero.
+constexpr std::uint32_t convert_away = 64;
+
+void convert_tf32(Lane& lane, const Op& op) {
+  constexpr std::uint32_t rest_bits = 0x1fff;
+  constexpr std::uint32_t half = 0x1000;
+  float value = get<float>(lane, op.a);
+  if ((op.flags & convert_relu) != 0 && value <= 0) value = 0;
+  auto bits = std::bit_cast<std::uint32_t>(value);
+  const bool is_odd = (bits & (rest_bits + 1)) != 0;
+  // The mantissa carries into the exponent by itself.
+  if ((op.flags & convert_away) != 0) {
+    bits += half;
+  } else if (rounding_of(op.flags) == Rounding::nearest) {
+    bits += half - (is_odd ? 0 : 1);
+  }
+  put<std::uint32_t>(lane, op.to,
+                     std::isnan(value)   ? nan32
+                     : std::isinf(value) ? std::bit_cast<std::uint32_t>(value) & ~rest_bits
+                                         : bits & ~rest_bits);
+}
+
 // --- Decoding.
+
+bool decode_tf32(Decoding& with) {
+  if (with.take("rna")) with.op.flags |= convert_away;
+  const bool is_away = (with.op.flags & convert_away) != 0;
+  const bool from_f32 = with.take_type() == Type::f32;
+  with.need_count(2, 2);
+  with.op.to = with.destination(0);
+  with.op.a = with.source(1, Type::f32);
+  with.op.run = &convert_tf32;
+  const std::uint32_t others = with.op.flags & ~(convert_relu | convert_away);
+  const bool is_rounded = others <= static_cast<std::uint32_t>(Rounding::zero);
+  return from_f32 && is_rounded && !(is_away && (with.op.flags & convert_relu) != 0);
+}
 
 template <class Of>
 bool for_every_real(Type type, Of&& handler_of) {
@@ -231,8 +266,12 @@ void from_any(Decoding& with, Type from, bool& known) {
 bool decode_convert(Decoding& with) {
   if (with.opcode() != "cvt") return false;
   take_rounding_of(with);
-  const Type to = with.take_type();
   bool known = false;
+  if (with.take("tf32")) {
+    if (!decode_tf32(with)) with.refuse("this conversion is not known");
+    return true;
+  }
+  const Type to = with.take_type();
   if (to == Type::f16x2 || to == Type::bf16x2) {
     known = decode_pair(with, to);
   } else {

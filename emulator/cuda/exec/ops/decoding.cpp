@@ -56,12 +56,17 @@ bool Decoding::has_type() const {
 }
 
 std::optional<Scope> Decoding::take_scope() {
-  constexpr std::array scopes{Scope::block, Scope::block, Scope::device, Scope::system};
+  constexpr std::array scopes{Scope::block, Scope::cluster, Scope::device, Scope::system};
   const std::size_t scope = take_one({"cta", "cluster", "gpu", "sys"});
   return scope < scopes.size() ? std::optional(scopes[scope]) : std::nullopt;
 }
 
 bool Decoding::take_shared() { return take("shared") || take("shared::cta"); }
+
+std::optional<Space> Decoding::take_any_shared() {
+  if (take_shared()) return Space::shared;
+  return take("shared::cluster") ? std::optional(Space::cluster) : std::nullopt;
+}
 
 void Decoding::finish() const {
   if (!left_.empty()) refuse("the modifier ." + std::string(left_.front()) + " is not known here");
@@ -160,7 +165,9 @@ Source Decoding::address(std::size_t index, Space space, std::uint64_t& offset) 
   }
   if (at.kind == Operand::Kind::variable) {
     const Space of = module.variables[at.index].space;
-    if (of != space && !(of == Space::global && space == Space::generic)) {
+    const bool fits = of == space || (of == Space::global && space == Space::generic) ||
+                      (of == Space::shared && space == Space::cluster);
+    if (!fits) {
       refuse("a variable of another space");
     }
   }

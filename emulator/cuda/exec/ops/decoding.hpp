@@ -37,9 +37,11 @@ class Decoding {
   // The first type among those left. Refuses if there is none.
   ptx::Type take_type();
   [[nodiscard]] bool has_type() const;
-  // Clusters have one block here.
   std::optional<Scope> take_scope();
+  // .shared, .shared::cta
   bool take_shared();
+  // The space of these, or of .shared::cluster; nothing if there is none.
+  std::optional<ptx::Space> take_any_shared();
   void finish() const;
 
   // --- Operands.
@@ -85,6 +87,8 @@ bool decode_control(Decoding& with);
 bool decode_warp(Decoding& with);
 bool decode_copies(Decoding& with);
 bool decode_matrix(Decoding& with);
+bool decode_wmma(Decoding& with);
+bool decode_cluster(Decoding& with);
 
 // Of an instruction that has no effect here.
 void nothing(Lane& lane, const Op& op);

@@ -3,6 +3,8 @@
 // Each result is summed exactly enough in double precision and rounded once; PTX leaves the order
 // and the rounding of the sum open.
 
+#include "emulator/cuda/exec/ops/matrix.hpp"
+
 #include <array>
 #include <bit>
 #include <cstring>
@@ -19,17 +21,9 @@ using ptx::Type;
 
 namespace {
 
-constexpr std::uint32_t all_lanes = 0xffffffff;
 constexpr std::size_t rows = 16;
 constexpr std::size_t columns = 8;
 constexpr std::size_t depth_max = 16;
-
-bool is_whole(Block& block, std::uint32_t first, std::uint32_t mask) {
-  if (mask == all_lanes) return true;
-  block.lanes[first + static_cast<std::uint32_t>(std::countr_zero(mask))].fail(
-      Fault::divergence, "an instruction on matrices needs all 32 lanes of a warp");
-  return false;
-}
 
 // Of the 16-bit element `index` of a lane's fragment: the halves of its registers, in their order.
 std::uint16_t element(const Lane& lane, std::size_t first, std::size_t index) {
@@ -39,7 +33,7 @@ std::uint16_t element(const Lane& lane, std::size_t first, std::size_t index) {
 
 // flags: the depth; 256: bf16. more: the registers of a, b and c; tos: of d.
 void multiply(Block& block, std::uint32_t first, std::uint32_t mask) {
-  if (!is_whole(block, first, mask)) return;
+  if (!is_whole_warp(block, first, mask)) return;
   std::array<std::array<double, depth_max>, rows> a{};
   std::array<std::array<double, columns>, depth_max> b{};
   const std::uint32_t flags = block.lanes[first].waits_at->flags;
@@ -84,7 +78,7 @@ void multiply(Block& block, std::uint32_t first, std::uint32_t mask) {
 constexpr std::uint32_t transposed = 16;
 
 void load_matrices(Block& block, std::uint32_t first, std::uint32_t mask) {
-  if (!is_whole(block, first, mask)) return;
+  if (!is_whole_warp(block, first, mask)) return;
   constexpr std::size_t row_bytes = 16;
   std::array<std::array<std::array<std::uint16_t, 8>, 8>, 4> matrices{};
   const std::size_t count = block.lanes[first].waits_at->tos.size();
@@ -148,7 +142,7 @@ bool decode_multiply(Decoding& with) {
   add_registers(with, with.operand(2), depth / 8, Type::b32);
   add_registers(with, with.operand(3), 4, Type::f32);
   with.op.flags = static_cast<std::uint32_t>(depth) | (a == Type::bf16 ? 256u : 0u);
-  with.op.d.value = all_lanes;
+  with.op.d.value = whole_warp;
   meets(with, &multiply);
   return true;
 }
@@ -163,12 +157,19 @@ bool decode_load(Decoding& with) {
   add_results(with, with.operand(0), std::size_t{1} << count);
   with.op.flags = static_cast<std::uint32_t>(space) | (turned ? transposed : 0);
   with.op.a = with.address(1, space, with.op.immediate);
-  with.op.d.value = all_lanes;
+  with.op.d.value = whole_warp;
   meets(with, &load_matrices);
   return true;
 }
 
 }  // namespace
+
+bool is_whole_warp(Block& block, std::uint32_t first, std::uint32_t mask) {
+  if (mask == whole_warp) return true;
+  block.lanes[first + static_cast<std::uint32_t>(std::countr_zero(mask))].fail(
+      Fault::divergence, "an instruction on matrices needs all 32 lanes of a warp");
+  return false;
+}
 
 bool decode_matrix(Decoding& with) {
   const bool multiplies = with.opcode() == "mma";

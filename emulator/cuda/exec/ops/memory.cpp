@@ -1,5 +1,7 @@
 // mov, ld, st, cvta, isspacep, prefetch.
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -80,24 +82,40 @@ std::uint64_t window_of(const Lane& lane, Space space) {
   return 0;
 }
 bool lies_in(const Lane& lane, Space space, std::uint64_t address) {
+  if (space == Space::cluster) return cluster_memory_at(lane, address, 1) != nullptr;
   const Range window = space == Space::shared ? lane.block->shared_range() : lane.local_range();
   return window.holds(address, 1);
 }
 void to_generic(Lane& lane, const Op& op) {
   const auto space = static_cast<Space>(op.flags);
   std::uint64_t address = bits_of(lane, op.a);
+  if (space == Space::shared || space == Space::cluster) {
+    const auto* const place = cluster_memory(lane, static_cast<std::uint32_t>(address), 0);
+    if (place != nullptr) {
+      lane.regs[op.to] = reinterpret_cast<std::uint64_t>(place);
+      return;
+    }
+  }
   if (space == Space::shared || space == Space::local) {
     address = static_cast<std::uint32_t>(address);
   }
   lane.regs[op.to] = address + window_of(lane, space);
 }
 void from_generic(Lane& lane, const Op& op) {
+  const auto space = static_cast<Space>(op.flags);
+  if (space == Space::shared || space == Space::cluster) {
+    const std::uint64_t address = bits_of(lane, op.a);
+    if (const int rank = lane.block->cluster->rank_of(address); rank >= 0) {
+      lane.regs[op.to] = cluster_address(lane, address, rank);
+      return;
+    }
+  }
   lane.regs[op.to] = bits_of(lane, op.a) - window_of(lane, static_cast<Space>(op.flags));
 }
 void is_in_space(Lane& lane, const Op& op) {
   const std::uint64_t address = bits_of(lane, op.a);
   const auto space = static_cast<Space>(op.flags);
-  const bool is = space == Space::global ? !lies_in(lane, Space::shared, address) &&
+  const bool is = space == Space::global ? !lies_in(lane, Space::cluster, address) &&
                                                !lies_in(lane, Space::local, address)
                                          : lies_in(lane, space, address);
   put<std::uint32_t>(lane, op.to, is ? 1 : 0);
@@ -107,7 +125,7 @@ void is_in_space(Lane& lane, const Op& op) {
 
 Space take_space(Decoding& with) {
   if (with.take("global")) return Space::global;
-  if (with.take_shared()) return Space::shared;
+  if (const std::optional<Space> shared = with.take_any_shared()) return *shared;
   if (with.take("local")) return Space::local;
   if (with.take("const")) return Space::constant;
   if (with.take("param") || with.take("param::func") || with.take("param::entry")) {
@@ -290,7 +308,46 @@ std::string hexadecimal(std::uint64_t value) {
   return text.data();
 }
 
+std::byte* in_cluster(Lane& lane, std::uint32_t address, std::uint64_t bytes) {
+  const char* why = nullptr;
+  std::byte* const place = cluster_memory(lane, address, bytes, &why);
+  if (place == nullptr) {
+    lane.fail(Fault::illegal_address, "an access of " + std::to_string(bytes) + " bytes to " +
+                                          hexadecimal(address) + " in the cluster, which is " +
+                                          why);
+  }
+  return place;
+}
+
+namespace {
+
+// As a device whose faults Linux resolves: the pages are there now, or the address is illegal.
+// Asked again in each turn of a lane, because a program may unmap its memory at any time.
+bool brings_in_host_pages(Lane& lane, std::uint64_t address, std::uint64_t bytes) {
+  constexpr std::uint64_t page = 4096;
+  constexpr std::uint64_t writable = 1;
+  const std::uint64_t begin = address / page * page;
+  const std::uint64_t length = address + bytes - begin;
+  const Access::Kind kind = lane.ops[lane.pc - 1].access.kind;
+  const bool reads = kind == Access::Kind::load || kind == Access::Kind::wait;
+  std::uint64_t& kept = lane.host_pages[begin / page % host_pages_kept];
+  if (length <= page && (kept == (begin | writable) || (reads && kept == begin))) return true;
+  auto* const pages = reinterpret_cast<void*>(begin);
+  if (!reads && ::madvise(pages, length, MADV_POPULATE_WRITE) == 0) {
+    kept = begin | writable;
+    return true;
+  }
+  // Copies have a side of each kind.
+  const bool may_read = reads || kind == Access::Kind::none;
+  if (!may_read || ::madvise(pages, length, MADV_POPULATE_READ) != 0) return false;
+  kept = begin;
+  return true;
+}
+
+}  // namespace
+
 std::byte* outside_near(Lane& lane, std::uint64_t address, std::uint64_t bytes) {
+  if (std::byte* const place = cluster_memory_at(lane, address, bytes)) return place;
   const Range found = lane.block->grid->memory->find(address);
   if (found.holds(address, bytes)) {
     lane.near = found;
@@ -300,9 +357,20 @@ std::byte* outside_near(Lane& lane, std::uint64_t address, std::uint64_t bytes) 
   if (Range{parameters, parameters + lane.block->grid->parameters.size()}.holds(address, bytes)) {
     return reinterpret_cast<std::byte*>(address);
   }
+  if (lane.block->grid->reaches_host_pages && found.end == 0 && address + bytes > address &&
+      brings_in_host_pages(lane, address, bytes)) {
+    return reinterpret_cast<std::byte*>(address);
+  }
+  const Cluster& cluster = *lane.block->cluster;
+  const bool is_of_cluster =
+      cluster.members.size() > 1 &&
+      (cluster.rank_of(address) >= 0 || (address >> 32 == 0 && address >> cluster_rank_shift != 0 &&
+                                         address >> cluster_rank_shift <= cluster.members.size()));
   lane.fail(Fault::illegal_address,
             "an access of " + std::to_string(bytes) + " bytes to " + hexadecimal(address) +
                 (address == 0     ? ", a null pointer"
+                 : is_of_cluster  ? ", shared memory of another block of the cluster, which has "
+                                    "ended or needs .shared::cluster"
                  : found.end != 0 ? ", beyond the end of an allocation"
                                   : ", which is no memory that a kernel may touch"));
   return nullptr;
@@ -312,6 +380,38 @@ std::byte* misaligned(Lane& lane, std::uint64_t address, std::uint64_t bytes) {
   lane.fail(Fault::misaligned_address, "an access of " + std::to_string(bytes) + " bytes to " +
                                            hexadecimal(address) + ", which is not aligned to it");
   return nullptr;
+}
+
+namespace {
+
+// Calls work(Word{}) with the largest word that `places`, addresses and sizes, are multiples of.
+template <class Work>
+void by_words(std::uint64_t places, Work work) {
+  if (places % 8 == 0) return work(std::uint64_t{});
+  if (places % 4 == 0) return work(std::uint32_t{});
+  work(std::uint8_t{});
+}
+
+}  // namespace
+
+void copy_words(std::byte* to, const std::byte* from, std::size_t bytes) {
+  const auto places =
+      reinterpret_cast<std::uint64_t>(to) | reinterpret_cast<std::uint64_t>(from) | bytes;
+  by_words(places, [&]<class Word>(Word) {
+    const bool forwards = to <= from;
+    for (std::size_t step = 0; step < bytes; step += sizeof(Word)) {
+      const std::size_t at = forwards ? step : bytes - sizeof(Word) - step;
+      store_word(to + at, load_word<Word>(from + at, Order::relaxed), Order::relaxed);
+    }
+  });
+}
+
+void zero_words(std::byte* to, std::size_t bytes) {
+  by_words(reinterpret_cast<std::uint64_t>(to) | bytes, [&]<class Word>(Word zero) {
+    for (std::size_t at = 0; at < bytes; at += sizeof(Word)) {
+      store_word(to + at, zero, Order::relaxed);
+    }
+  });
 }
 
 bool decode_memory(Decoding& with) {
@@ -330,7 +430,8 @@ bool decode_memory(Decoding& with) {
     with.op.to = with.destination(0);
     with.op.a = with.source(1, Type::u64);
     with.op.run = &is_in_space;
-    known = space == Space::global || space == Space::shared || space == Space::local;
+    known = space == Space::global || space == Space::shared || space == Space::cluster ||
+            space == Space::local;
   } else if (name == "prefetch" || name == "prefetchu") {
     take_space(with);
     with.take_one({"L1", "L2", "L2::evict_last", "L2::evict_normal"});

@@ -118,9 +118,10 @@ std::uint64_t Program::address_of(std::uint32_t variable) const {
 
 void Program::decode(std::uint32_t function) {
   using Decode = bool (*)(Decoding&);
-  constexpr Decode all[] = {decode_memory,  decode_integer, decode_logic,  decode_compare,
-                            decode_control, decode_convert, decode_float,  decode_half,
-                            decode_warp,    decode_atomic,  decode_copies, decode_matrix};
+  constexpr Decode all[] = {decode_cluster, decode_copies,  decode_memory,  decode_integer,
+                            decode_logic,   decode_compare, decode_control, decode_convert,
+                            decode_float,   decode_half,    decode_warp,    decode_atomic,
+                            decode_matrix,  decode_wmma};
   const ptx::Function& body = module_.functions[function];
   Code& code = *codes_[function];
   code.ops.resize(body.instructions.size());
