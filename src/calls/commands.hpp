@@ -179,67 +179,73 @@ inline constexpr Command commands[] = {
     // Requests of ioctl whose argument is a number or one structure without pointers and without a
     // tail. Only these are copied: a number does not tell whether a structure has more behind it,
     // and the size that it encodes may be wrong (FS_IOC_GETFLAGS, TUNGETIFF).
-    detail::of_ioctl(0x0000125e, Kind::out_struct, 4),     // BLKROGET
-    detail::of_ioctl(0x00001260, Kind::out_struct, 8),     // BLKGETSIZE
-    detail::of_ioctl(0x00001261, Kind::value, 0),          // BLKFLSBUF
-    detail::of_ioctl(0x00001263, Kind::out_struct, 8),     // BLKRAGET
-    detail::of_ioctl(0x00001268, Kind::out_struct, 4),     // BLKSSZGET
-    detail::of_ioctl(0x80081270, Kind::out_struct, 4),     // BLKBSZGET: an int, whatever it encodes
-    detail::of_ioctl(0x80081272, Kind::out_struct, 8),     // BLKGETSIZE64
-    detail::of_ioctl(0x0000127b, Kind::out_struct, 4),     // BLKPBSZGET
-    detail::of_ioctl(0x00001278, Kind::out_struct, 4),     // BLKIOMIN
-    detail::of_ioctl(0x00001279, Kind::out_struct, 4),     // BLKIOOPT
-    detail::of_ioctl(0x00004c05, Kind::out_struct, 232),   // LOOP_GET_STATUS64
-    detail::of_ioctl(0x00004c82, Kind::value, 0),          // LOOP_CTL_GET_FREE
-    detail::of_ioctl(0x80045200, Kind::out_struct, 4),     // RNDGETENTCNT
-    detail::of_ioctl(0x40045201, Kind::in_struct, 4),      // RNDADDTOENTCNT
-    detail::of_ioctl(0x00005401, Kind::out_struct, 36),    // TCGETS
-    detail::of_ioctl(0x00005402, Kind::in_struct, 36),     // TCSETS
-    detail::of_ioctl(0x00005403, Kind::in_struct, 36),     // TCSETSW
-    detail::of_ioctl(0x00005404, Kind::in_struct, 36),     // TCSETSF
-    detail::of_ioctl(0x00005409, Kind::value, 0),          // TCSBRK
-    detail::of_ioctl(0x0000540a, Kind::value, 0),          // TCXONC
-    detail::of_ioctl(0x0000540b, Kind::value, 0),          // TCFLSH
-    detail::of_ioctl(0x0000540f, Kind::out_struct, 4),     // TIOCGPGRP
-    detail::of_ioctl(0x00005411, Kind::out_struct, 4),     // TIOCOUTQ
-    detail::of_ioctl(0x00005413, Kind::out_struct, 8),     // TIOCGWINSZ
-    detail::of_ioctl(0x00005414, Kind::in_struct, 8),      // TIOCSWINSZ
-    detail::of_ioctl(0x00005415, Kind::out_struct, 4),     // TIOCMGET
-    detail::of_ioctl(0x0000541b, Kind::out_struct, 4),     // FIONREAD
-    detail::of_ioctl(0x00005421, Kind::in_struct, 4),      // FIONBIO
-    detail::of_ioctl(0x00005429, Kind::out_struct, 4),     // TIOCGSID
-    detail::of_ioctl(0x80045430, Kind::out_struct, 4),     // TIOCGPTN
-    detail::of_ioctl(0x40045431, Kind::in_struct, 4),      // TIOCSPTLCK
-    detail::of_ioctl(0x80045439, Kind::out_struct, 4),     // TIOCGPTLCK
-    detail::of_ioctl(0x00005450, Kind::value, 0),          // FIONCLEX
-    detail::of_ioctl(0x00005451, Kind::value, 0),          // FIOCLEX
-    detail::of_ioctl(0x00005452, Kind::in_struct, 4),      // FIOASYNC
-    detail::of_ioctl(0x00005460, Kind::out_struct, 8),     // FIOQSIZE
-    detail::of_ioctl(0x400454ca, Kind::inout_struct, 40),  // TUNSETIFF: it encodes an int
-    detail::of_ioctl(0x800454d2, Kind::out_struct, 40),    // TUNGETIFF: likewise
-    detail::of_ioctl(0xc0185879, Kind::inout_struct, 24),  // FITRIM
-    detail::of_ioctl(0x801c581f, Kind::out_struct, 28),    // FS_IOC_FSGETXATTR
-    detail::of_ioctl(0x401c5820, Kind::in_struct, 28),     // FS_IOC_FSSETXATTR
-    detail::of_ioctl(0x80086601, Kind::out_struct, 4),     // FS_IOC_GETFLAGS: an int
-    detail::of_ioctl(0x40086602, Kind::in_struct, 4),      // FS_IOC_SETFLAGS: likewise
-    detail::of_ioctl(0x80087601, Kind::out_struct, 4),     // FS_IOC_GETVERSION: likewise
-    detail::of_ioctl(0x80247009, Kind::out_struct, 36),    // RTC_RD_TIME
-    detail::of_ioctl(0x00008904, Kind::out_struct, 4),     // SIOCGPGRP
-    detail::of_ioctl(0x00008905, Kind::out_struct, 4),     // SIOCATMARK
-    detail::of_ioctl(0x00008910, Kind::inout_struct, 40),  // SIOCGIFNAME
-    detail::of_ioctl(0x00008913, Kind::inout_struct, 40),  // SIOCGIFFLAGS
-    detail::of_ioctl(0x00008915, Kind::inout_struct, 40),  // SIOCGIFADDR
-    detail::of_ioctl(0x00008919, Kind::inout_struct, 40),  // SIOCGIFBRDADDR
-    detail::of_ioctl(0x0000891b, Kind::inout_struct, 40),  // SIOCGIFNETMASK
-    detail::of_ioctl(0x0000891d, Kind::inout_struct, 40),  // SIOCGIFMETRIC
-    detail::of_ioctl(0x00008921, Kind::inout_struct, 40),  // SIOCGIFMTU
-    detail::of_ioctl(0x00008927, Kind::inout_struct, 40),  // SIOCGIFHWADDR
-    detail::of_ioctl(0x00008933, Kind::inout_struct, 40),  // SIOCGIFINDEX
-    detail::of_ioctl(0x00008942, Kind::inout_struct, 40),  // SIOCGIFTXQLEN
-    detail::of_ioctl(0x40049409, Kind::value, 0),          // FICLONE: a descriptor
-    detail::of_ioctl(0x4020940d, Kind::in_struct, 32),     // FICLONERANGE
-    detail::of_ioctl(0x81009431, Kind::out_struct, 256),   // FS_IOC_GETFSLABEL
-    detail::of_ioctl(0x41009432, Kind::in_struct, 256),    // FS_IOC_SETFSLABEL
+    detail::of_ioctl(0x0000125e, Kind::out_struct, 4),    // BLKROGET
+    detail::of_ioctl(0x00001260, Kind::out_struct, 8),    // BLKGETSIZE
+    detail::of_ioctl(0x00001261, Kind::value, 0),         // BLKFLSBUF
+    detail::of_ioctl(0x00001263, Kind::out_struct, 8),    // BLKRAGET
+    detail::of_ioctl(0x00001268, Kind::out_struct, 4),    // BLKSSZGET
+    detail::of_ioctl(0x80081270, Kind::out_struct, 4),    // BLKBSZGET: an int, whatever it encodes
+    detail::of_ioctl(0x80081272, Kind::out_struct, 8),    // BLKGETSIZE64
+    detail::of_ioctl(0x0000127b, Kind::out_struct, 4),    // BLKPBSZGET
+    detail::of_ioctl(0x00001278, Kind::out_struct, 4),    // BLKIOMIN
+    detail::of_ioctl(0x00001279, Kind::out_struct, 4),    // BLKIOOPT
+    detail::of_ioctl(0x00004600, Kind::out_struct, 160),  // FBIOGET_VSCREENINFO
+    detail::of_ioctl(0x00004601, Kind::inout_struct, 160),  // FBIOPUT_VSCREENINFO
+    detail::of_ioctl(0x00004602, Kind::out_struct, 80),     // FBIOGET_FSCREENINFO
+    detail::of_ioctl(0x00004606, Kind::inout_struct, 160),  // FBIOPAN_DISPLAY
+    detail::of_ioctl(0x00004b3a, Kind::value, 0),           // KDSETMODE
+    detail::of_ioctl(0x00004b3b, Kind::out_struct, 4),      // KDGETMODE
+    detail::of_ioctl(0x00004c05, Kind::out_struct, 232),    // LOOP_GET_STATUS64
+    detail::of_ioctl(0x00004c82, Kind::value, 0),           // LOOP_CTL_GET_FREE
+    detail::of_ioctl(0x80045200, Kind::out_struct, 4),      // RNDGETENTCNT
+    detail::of_ioctl(0x40045201, Kind::in_struct, 4),       // RNDADDTOENTCNT
+    detail::of_ioctl(0x00005401, Kind::out_struct, 36),     // TCGETS
+    detail::of_ioctl(0x00005402, Kind::in_struct, 36),      // TCSETS
+    detail::of_ioctl(0x00005403, Kind::in_struct, 36),      // TCSETSW
+    detail::of_ioctl(0x00005404, Kind::in_struct, 36),      // TCSETSF
+    detail::of_ioctl(0x00005409, Kind::value, 0),           // TCSBRK
+    detail::of_ioctl(0x0000540a, Kind::value, 0),           // TCXONC
+    detail::of_ioctl(0x0000540b, Kind::value, 0),           // TCFLSH
+    detail::of_ioctl(0x0000540f, Kind::out_struct, 4),      // TIOCGPGRP
+    detail::of_ioctl(0x00005411, Kind::out_struct, 4),      // TIOCOUTQ
+    detail::of_ioctl(0x00005413, Kind::out_struct, 8),      // TIOCGWINSZ
+    detail::of_ioctl(0x00005414, Kind::in_struct, 8),       // TIOCSWINSZ
+    detail::of_ioctl(0x00005415, Kind::out_struct, 4),      // TIOCMGET
+    detail::of_ioctl(0x0000541b, Kind::out_struct, 4),      // FIONREAD
+    detail::of_ioctl(0x00005421, Kind::in_struct, 4),       // FIONBIO
+    detail::of_ioctl(0x00005429, Kind::out_struct, 4),      // TIOCGSID
+    detail::of_ioctl(0x80045430, Kind::out_struct, 4),      // TIOCGPTN
+    detail::of_ioctl(0x40045431, Kind::in_struct, 4),       // TIOCSPTLCK
+    detail::of_ioctl(0x80045439, Kind::out_struct, 4),      // TIOCGPTLCK
+    detail::of_ioctl(0x00005450, Kind::value, 0),           // FIONCLEX
+    detail::of_ioctl(0x00005451, Kind::value, 0),           // FIOCLEX
+    detail::of_ioctl(0x00005452, Kind::in_struct, 4),       // FIOASYNC
+    detail::of_ioctl(0x00005460, Kind::out_struct, 8),      // FIOQSIZE
+    detail::of_ioctl(0x400454ca, Kind::inout_struct, 40),   // TUNSETIFF: it encodes an int
+    detail::of_ioctl(0x800454d2, Kind::out_struct, 40),     // TUNGETIFF: likewise
+    detail::of_ioctl(0xc0185879, Kind::inout_struct, 24),   // FITRIM
+    detail::of_ioctl(0x801c581f, Kind::out_struct, 28),     // FS_IOC_FSGETXATTR
+    detail::of_ioctl(0x401c5820, Kind::in_struct, 28),      // FS_IOC_FSSETXATTR
+    detail::of_ioctl(0x80086601, Kind::out_struct, 4),      // FS_IOC_GETFLAGS: an int
+    detail::of_ioctl(0x40086602, Kind::in_struct, 4),       // FS_IOC_SETFLAGS: likewise
+    detail::of_ioctl(0x80087601, Kind::out_struct, 4),      // FS_IOC_GETVERSION: likewise
+    detail::of_ioctl(0x80247009, Kind::out_struct, 36),     // RTC_RD_TIME
+    detail::of_ioctl(0x00008904, Kind::out_struct, 4),      // SIOCGPGRP
+    detail::of_ioctl(0x00008905, Kind::out_struct, 4),      // SIOCATMARK
+    detail::of_ioctl(0x00008910, Kind::inout_struct, 40),   // SIOCGIFNAME
+    detail::of_ioctl(0x00008913, Kind::inout_struct, 40),   // SIOCGIFFLAGS
+    detail::of_ioctl(0x00008915, Kind::inout_struct, 40),   // SIOCGIFADDR
+    detail::of_ioctl(0x00008919, Kind::inout_struct, 40),   // SIOCGIFBRDADDR
+    detail::of_ioctl(0x0000891b, Kind::inout_struct, 40),   // SIOCGIFNETMASK
+    detail::of_ioctl(0x0000891d, Kind::inout_struct, 40),   // SIOCGIFMETRIC
+    detail::of_ioctl(0x00008921, Kind::inout_struct, 40),   // SIOCGIFMTU
+    detail::of_ioctl(0x00008927, Kind::inout_struct, 40),   // SIOCGIFHWADDR
+    detail::of_ioctl(0x00008933, Kind::inout_struct, 40),   // SIOCGIFINDEX
+    detail::of_ioctl(0x00008942, Kind::inout_struct, 40),   // SIOCGIFTXQLEN
+    detail::of_ioctl(0x40049409, Kind::value, 0),           // FICLONE: a descriptor
+    detail::of_ioctl(0x4020940d, Kind::in_struct, 32),      // FICLONERANGE
+    detail::of_ioctl(0x81009431, Kind::out_struct, 256),    // FS_IOC_GETFSLABEL
+    detail::of_ioctl(0x41009432, Kind::in_struct, 256),     // FS_IOC_SETFSLABEL
 
     detail::of_landlock(1, 12),  // LANDLOCK_RULE_PATH_BENEATH
     detail::of_landlock(2, 16),  // LANDLOCK_RULE_NET_PORT

@@ -6,10 +6,12 @@
 #include <gtest/gtest.h>
 #include <limits.h>
 #include <linux/aio_abi.h>
+#include <linux/fb.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <linux/futex.h>
 #include <linux/if_tun.h>
+#include <linux/kd.h>
 #include <linux/keyctl.h>
 #include <linux/landlock.h>
 #include <linux/random.h>
@@ -332,6 +334,14 @@ TEST(Commands, tell_the_structures_of_ioctl) {
   EXPECT_EQ(by_command(SYS_ioctl, 2, {1, FITRIM}).bytes, sizeof(fstrim_range));
   EXPECT_EQ(by_command(SYS_ioctl, 2, {1, FICLONE}).kind, Kind::value) << "a descriptor";
   EXPECT_EQ(by_command(SYS_ioctl, 2, {1, TUNGETIFF}).bytes, sizeof(ifreq)) << "it encodes an int";
+  EXPECT_EQ(by_command(SYS_ioctl, 2, {1, FBIOGET_VSCREENINFO}).kind, Kind::out_struct);
+  EXPECT_EQ(by_command(SYS_ioctl, 2, {1, FBIOGET_VSCREENINFO}).bytes, sizeof(fb_var_screeninfo));
+  EXPECT_EQ(by_command(SYS_ioctl, 2, {1, FBIOPUT_VSCREENINFO}).kind, Kind::inout_struct);
+  EXPECT_EQ(by_command(SYS_ioctl, 2, {1, FBIOPUT_VSCREENINFO}).bytes, sizeof(fb_var_screeninfo));
+  EXPECT_EQ(by_command(SYS_ioctl, 2, {1, FBIOGET_FSCREENINFO}).bytes, sizeof(fb_fix_screeninfo));
+  EXPECT_EQ(by_command(SYS_ioctl, 2, {1, FBIOPAN_DISPLAY}).bytes, sizeof(fb_var_screeninfo));
+  EXPECT_EQ(by_command(SYS_ioctl, 2, {1, KDGETMODE}).bytes, sizeof(int));
+  EXPECT_EQ(by_command(SYS_ioctl, 2, {1, KDSETMODE}).kind, Kind::value);
 }
 
 TEST(Commands, leave_other_requests_of_ioctl_to_memory_of_the_host) {

@@ -9,8 +9,9 @@
 //   loss = min(pressure, share) x correction x unseen
 //   correction = (evidence + lost) / (evidence + sum of bound x wanted)        0.25 to 4
 //
-// Neither sensor sees that CPU programs find cold caches: `unseen` accounts for that, 1.07 to 1.3
-// as measured (docs/design/governor.md, "Real threads").
+// Neither sensor sees that CPU programs find cold caches: `unseen` accounts for that. It is the
+// upper end of the interval of the measured factor (docs/decisions/0108): the loss is promised to
+// stay below a bound.
 //
 // `wanted` and `lost` are the canary's times, forgotten within about 10 s. `evidence` is the amount
 // that the canary must show before its measurement counts: until then the bound holds.
@@ -35,7 +36,7 @@ class LossFilter {
   static constexpr double kept = 0.99;  // The part of the canary's sums that each sample keeps.
   static constexpr double correction_min = 0.25;
   static constexpr double correction_max = 4;
-  static constexpr double unseen = 1.2;
+  static constexpr double unseen = 1.1;
 
   // `pressure` and the result as in HostSample: a fraction; pressure < 0: not available.
   double update(double pressure, double share, const CanarySight& canary) {

@@ -1,14 +1,15 @@
 #pragma once
 // The last events of one thread, for traces: the kind, the slot and the time.
 //
-// Fixed size; overwrites its oldest. Off by default; a recorded event costs one clock read and one
-// store. Readers copy while the owner writes: an entry that changed meanwhile is left out.
+// Fixed size; overwrites its oldest. Off by default, and without memory until it is turned on; a
+// recorded event costs four stores. Readers copy while the owner writes: an entry that changed
+// meanwhile is left out.
 //
-// Threading: record() by the owning thread only; copy() from anywhere.
+// Threading: record() by the owning thread only; turn() and copy() from anywhere, one at a time.
 
-#include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace k2k::telemetry {
@@ -29,19 +30,31 @@ struct Event {
   std::uint8_t lane = 0;
   std::uint16_t number = 0;  // System-call number, if the event has one.
   std::uint32_t wave = 0;
+  std::uint64_t argument = 0;  // The first argument of an accepted call: of a fault, the address.
 };
 
 class EventRing {
  public:
-  static constexpr std::uint64_t capacity = 1024;
+  static constexpr std::uint64_t capacity = std::uint64_t{1} << 16;
 
+  // The first time that it is turned on takes its memory. Throws std::bad_alloc, and changes
+  // nothing then.
+  void turn(bool on) {
+    if (on && entries_ == nullptr) entries_ = std::make_unique<Entry[]>(capacity);
+    on_.store(on, std::memory_order_release);  // Pairs with on().
+  }
+  [[nodiscard]] bool on() const { return on_.load(std::memory_order_acquire); }
+
+  // Does nothing while it is off.
   void record(const Event& event) {
+    if (!on()) return;
     const std::uint64_t position = written_.load(std::memory_order_relaxed);
     Entry& entry = entries_[position % capacity];
     // Each store releases, so that a reader that sees one of them also sees `written_` as it was
     // before, and leaves the entry out.
     entry.cycles.store(event.cycles, std::memory_order_release);
     entry.rest.store(pack(event), std::memory_order_release);
+    entry.argument.store(event.argument, std::memory_order_release);
     written_.store(position + 1, std::memory_order_release);  // Pairs with copy().
   }
 
@@ -54,7 +67,8 @@ class EventRing {
     for (std::uint64_t position = begin; position < end; ++position) {
       const Entry& entry = entries_[position % capacity];
       events.push_back(unpack(entry.cycles.load(std::memory_order_acquire),
-                              entry.rest.load(std::memory_order_acquire)));
+                              entry.rest.load(std::memory_order_acquire),
+                              entry.argument.load(std::memory_order_acquire)));
     }
     // Entries that the owner overwrote meanwhile are lost, including the entry that it may be
     // writing now.
@@ -72,18 +86,24 @@ class EventRing {
   struct Entry {
     std::atomic<std::uint64_t> cycles{0};
     std::atomic<std::uint64_t> rest{0};
+    std::atomic<std::uint64_t> argument{0};
   };
   static std::uint64_t pack(const Event& event) {
     return static_cast<std::uint64_t>(event.wave) << 32 |
            static_cast<std::uint64_t>(event.number) << 16 |
            static_cast<std::uint64_t>(event.lane) << 8 | static_cast<std::uint64_t>(event.kind);
   }
-  static Event unpack(std::uint64_t cycles, std::uint64_t rest) {
-    return {cycles, static_cast<EventKind>(rest & 0xff), static_cast<std::uint8_t>(rest >> 8),
-            static_cast<std::uint16_t>(rest >> 16), static_cast<std::uint32_t>(rest >> 32)};
+  static Event unpack(std::uint64_t cycles, std::uint64_t rest, std::uint64_t argument) {
+    return {cycles,
+            static_cast<EventKind>(rest & 0xff),
+            static_cast<std::uint8_t>(rest >> 8),
+            static_cast<std::uint16_t>(rest >> 16),
+            static_cast<std::uint32_t>(rest >> 32),
+            argument};
   }
 
-  std::array<Entry, capacity> entries_{};
+  std::unique_ptr<Entry[]> entries_;  // Null until it was turned on.
+  std::atomic<bool> on_{false};
   std::atomic<std::uint64_t> written_{0};
 };
 

@@ -48,9 +48,10 @@ Argument never_ready() {
 constexpr std::uint64_t standard_output = 1;  // A set with this descriptor.
 constexpr std::uint64_t outputs = std::uint64_t{1} << standard_output;
 
-Argument mask_of(std::uint64_t bytes) {
-  return vector_at(structure(std::uint64_t{1} << (SIGUSR1 - 1)), bytes);
-}
+// A mask of signals, and pselect6's pair of an address and a size.
+Argument signal_mask() { return structure(std::uint64_t{1} << (SIGUSR1 - 1)); }
+Argument mask_of(std::uint64_t bytes) { return vector_at(signal_mask(), bytes); }
+Argument no_memory() { return {.kind = Argument::Kind::nowhere}; }
 
 }  // namespace
 
@@ -121,6 +122,30 @@ std::vector<Case> event_cases() {
        Answer::exact,
        {},
        false},
+      {SYS_ppoll,
+       "several for a time, with a mask",
+       {never_ready(), number(4), structure(timespec{0, 3'000'000}), signal_mask(), number(8)},
+       Answer::exact,
+       {},
+       false},
+      {SYS_ppoll,
+       "with a mask that cannot be read",
+       {watched(POLLIN), number(1), structure(at_once), no_memory(), number(8)},
+       Answer::exact,
+       {},
+       false},
+      {SYS_ppoll,
+       "with a mask that cannot be read, of a wrong size, and a wrong time",
+       {watched(POLLIN), number(1), structure(timespec{0, -1}), no_memory(), number(4)},
+       Answer::exact,
+       {},
+       false},
+      {SYS_epoll_pwait,
+       "with a mask of a wrong size",
+       {object(Object::epoll), space(24), number(2), number(0), signal_mask(), number(4)}},
+      {SYS_epoll_pwait,
+       "for nothing, with a mask of a wrong size",
+       {object(Object::epoll), space(24), number(0), number(0), signal_mask(), number(16)}},
       {SYS_epoll_pwait,
        "a counter",
        {object(Object::epoll), space(24), number(2), number(0), bytes(std::string(8, '\0')),
@@ -140,6 +165,13 @@ std::vector<Case> event_cases() {
       {SYS_epoll_pwait2,
        "a counter",
        {object(Object::epoll), space(24), number(2), structure(at_once), null(), number(0)}},
+      {SYS_epoll_pwait2,
+       "a counter, with a mask",
+       {object(Object::epoll), space(24), number(2), structure(at_once), signal_mask(), number(8)}},
+      {SYS_epoll_pwait2,
+       "with a mask of a wrong size, and a wrong time",
+       {object(Object::epoll), space(24), number(2), structure(timespec{-1, 0}), signal_mask(),
+        number(4)}},
       {SYS_select,
        "an output",
        {number(2), null(), structure(outputs), null(), structure(timeval{0, 0})}},
@@ -169,6 +201,16 @@ std::vector<Case> event_cases() {
       {SYS_pselect6,
        "with a mask of a wrong size",
        {number(2), null(), structure(outputs), null(), structure(timespec{0, 0}), mask_of(4)}},
+      {SYS_pselect6,
+       "nothing for a time, with a mask",
+       {number(0), null(), null(), null(), structure(timespec{0, 1'000'000}), mask_of(8)},
+       Answer::exact,
+       {},
+       false},  // Without a timeout it would wait.
+      {SYS_pselect6,
+       "with a mask that cannot be read",
+       {number(2), null(), structure(outputs), null(), structure(timespec{0, 0}),
+        vector_at(no_memory(), 8)}},
       {SYS_pselect6,
        "of less than none",
        {number(-1), null(), structure(outputs), null(), null(), null()}},

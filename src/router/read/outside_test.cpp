@@ -67,7 +67,7 @@ TEST_P(Outside, a_large_file_that_is_cached_is_plain_reads_too) {
   // A reader that loses its core during the read seems to wait for a disk, and enters the file: not
   // each time.
   bool plain = false;
-  for (int turn = 0; turn < 20 && !plain; ++turn) {
+  for (int turn = 0; turn < 500 && !plain; ++turn) {
     const auto read = product();
     const int before = own_descriptors();
     expect_read(*read, file, 4 << 20, 4096);
@@ -92,7 +92,7 @@ TEST_P(Outside, a_long_uncached_read_enters_the_file_until_it_is_closed) {
   }
   // A reader that loses its core seems to wait for a disk, and enters the file.
   bool probes = true;
-  for (int round = 0; round < 20 && probes; ++round) {
+  for (int round = 0; round < 500 && probes; ++round) {
     cache(file);
     const std::uint64_t probed = read->stats().probed;
     expect_read(*read, file, 4 << 20, 0);
