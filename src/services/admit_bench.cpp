@@ -1,7 +1,8 @@
 // Question: what do validation and policy add to a request? Budget: 60 ns for a lone call, 3 ns a
 // call of a wave. A lone call finds the rows, the rules and its request in the caches only by
 // chance, and its judge is made for it; the calls of a wave follow each other and have one judge.
-// The benchmarks differ in what is judged:
+// As in the bottom half, the judgement of each row was made before. The benchmarks differ in what
+// is judged:
 //
 //   open       a call that needs no look: the bottom half's test without a policy file
 //   checked    the pointers of a pread, as on a device whose memory the host cannot address
@@ -36,6 +37,7 @@ struct Court {
     wanted.refused = {SYS_ioctl};
     wanted.audit_file = "/dev/null";
     rules = CallRules::create(wanted).value();
+    by_rules = Judgements(true, rules.get());
     for (std::size_t lane = 0; lane < wave; ++lane) {
       Request& request = requests.emplace_back();
       request.number = SYS_pread64;
@@ -49,7 +51,10 @@ struct Court {
     return calls::is_open(request.row) && !arguments_decide(request.number) ? 0 : -1;
   }
   CallJudge judge(std::int64_t judged) {
-    return {backend, true, files, judged == ruled_call ? rules.get() : nullptr, Openness::any};
+    const bool ruled = judged == ruled_call;
+    return {backend,       true,
+            files,         ruled ? rules.get() : nullptr,
+            Openness::any, ruled ? &by_rules : &by_policy};
   }
 
   FakeBackend backend;
@@ -57,6 +62,8 @@ struct Court {
   std::vector<char> buffer = std::vector<char>(64);
   std::vector<Request> requests;
   std::shared_ptr<CallRules> rules;
+  Judgements by_policy{true, nullptr};  // As the bottom half makes them.
+  Judgements by_rules;
 };
 
 void a_call_of_a_wave(benchmark::State& state) {

@@ -11,6 +11,7 @@
 #include <bit>
 #include <cerrno>
 #include <ctime>
+#include <limits>
 
 #include "base/clock.hpp"
 #include "base/own_descriptors.hpp"
@@ -24,6 +25,8 @@ namespace k2k::services {
 namespace {
 
 constexpr Answer by_thread_alone{.would_wait = true};
+
+constexpr Instant never = Instant::max();
 
 // How long the call may wait.
 struct Patience {
@@ -79,7 +82,7 @@ std::uint64_t place_of_rest(const Request& request) {
 // is no error.
 void write_rest(const Request& request, Instant end) {
   const std::uint64_t place = place_of_rest(request);
-  if (place == 0 || end == Instant{}) return;
+  if (place == 0 || end == Instant{} || end == never) return;
   const std::int64_t rest = std::max((end - now()).count(), std::int64_t{0});
   const std::int64_t unit = request.number == SYS_select ? 1'000 : 1;
   const std::array<std::int64_t, 2> time = {rest / 1'000'000'000, rest % 1'000'000'000 / unit};
@@ -250,27 +253,55 @@ Answer try_sets(const Request& request, const Patience& patience) {
   return {.value = write_sets(request, bits, ready) != 0 ? -EFAULT : found};
 }
 
-// pselect6's last argument leads to the mask.
-bool has_mask(std::uint64_t address) {
-  if (address == 0) return false;
-  calls::Piece mask{};
-  return copy_in(address, &mask, sizeof(mask)) != 0 || mask.address != 0;
-}
+// -- masks of signals -----------------------------------------------------------------------------
 
-bool needs_thread(const Request& request) {
-  const auto& word = request.arguments;
-  switch (request.number) {
+// The size and the address of the call's mask.
+struct Mask {
+  std::uint64_t address = 0;  // 0: the call has none.
+  std::uint64_t bytes = 0;
+};
+
+// The argument that leads to the mask, of pselect6 by a Piece. 0: the call has no mask.
+std::size_t place_of_mask(std::uint16_t number) {
+  switch (number) {
     case SYS_ppoll:
-      return word[3] != 0;
+      return 3;
     case SYS_epoll_pwait:
     case SYS_epoll_pwait2:
-      return word[4] != 0;
+      return 4;
     case SYS_pselect6:
-      return has_mask(word[5]);
+      return 5;
     default:
-      return false;
+      return 0;
   }
 }
+
+// Returns 0 or an error. Memory that only Linux itself can read counts as a call without a mask.
+std::int64_t take_mask(const Request& request, Mask& mask) {
+  const std::size_t place = place_of_mask(request.number);
+  if (place == 0) return 0;
+  const std::uint64_t address = request.arguments[place];
+  if (request.number != SYS_pselect6) {
+    mask = {address, request.arguments[place + 1]};
+    return 0;
+  }
+  calls::Piece piece{};
+  if (address != 0 && copy_in(address, &piece, sizeof(piece)) == EFAULT) return -EFAULT;
+  mask = {piece.address, piece.bytes};
+  return 0;
+}
+
+// The errors that Linux finds in a mask. A mask that is right changes nothing: a work-item has no
+// thread of the process, so no signal is delivered to it, whatever the mask lets pass.
+std::int64_t refuse_mask(const Mask& mask) {
+  constexpr std::size_t right_bytes = sizeof(std::uint64_t);
+  if (mask.address == 0) return 0;
+  if (mask.bytes != right_bytes) return -EINVAL;
+  std::uint64_t signals = 0;
+  return copy_in(mask.address, &signals, sizeof(signals)) == EFAULT ? -EFAULT : 0;
+}
+
+// -- the time of a call ---------------------------------------------------------------------------
 
 // Nothing: another call.
 std::optional<Patience> patience_of_call(const Request& request) {
@@ -311,16 +342,102 @@ bool has_sets(const Request& request) {
   return request.number == SYS_select || request.number == SYS_pselect6;
 }
 
+bool is_poll(const Request& request) {
+  constexpr std::array<std::uint16_t, 7> polls = {SYS_poll,        SYS_ppoll,      SYS_select,
+                                                  SYS_pselect6,    SYS_epoll_wait, SYS_epoll_pwait,
+                                                  SYS_epoll_pwait2};
+  return std::ranges::find(polls, request.number) != polls.end();
+}
+
+// The errors of the call's time and mask, in the order in which Linux finds them. 0: none.
+std::int64_t refuse_first(const Request& request, const Patience& patience) {
+  Mask mask;
+  if (const std::int64_t refused = take_mask(request, mask); refused != 0) return refused;
+  if (patience.kind == Patience::Kind::refused) return patience.error;
+  return refuse_mask(mask);
+}
+
+// -- a call on a thread of its own ----------------------------------------------------------------
+
+timespec time_until(Instant end) {
+  const std::int64_t rest = std::max((end - now()).count(), std::int64_t{0});
+  return {rest / 1'000'000'000, rest % 1'000'000'000};
+}
+
+// Rounded up, at most 24 days.
+int milliseconds_of(const timespec& time) {
+  constexpr std::int64_t most = std::numeric_limits<int>::max();
+  return static_cast<int>(
+      std::min(time.tv_sec * 1'000 + (time.tv_nsec + 999'999) / 1'000'000, most));
+}
+
+// Linux' own wait without the mask. `limit` is changed; null: without end.
+std::int64_t wait_for_events(const Request& request, timespec* limit) {
+  const auto& word = request.arguments;
+  const std::int64_t count = raw(SYS_epoll_pwait2, word[0], word[1], word[2], limit, nullptr, 0);
+  // Since Linux 5.11; a filter of system calls may refuse it, too.
+  if (count != -ENOSYS && count != -EPERM) return count;
+  return raw(SYS_epoll_wait, word[0], word[1], word[2],
+             limit == nullptr ? -1 : milliseconds_of(*limit));
+}
+
+std::int64_t wait_for_sets(const Request& request, timespec* limit) {
+  const auto& word = request.arguments;
+  if (request.number == SYS_pselect6) {
+    return raw(SYS_pselect6, word[0], word[1], word[2], word[3], limit, nullptr);
+  }
+  if (limit == nullptr) return raw(SYS_select, word[0], word[1], word[2], word[3], nullptr);
+  timeval rest{limit->tv_sec, (limit->tv_nsec + 999) / 1'000};
+  return raw(SYS_select, word[0], word[1], word[2], word[3], &rest);
+}
+
+std::int64_t wait_in_linux(const Request& request, timespec* limit) {
+  const auto& word = request.arguments;
+  switch (request.number) {
+    case SYS_poll:
+    case SYS_ppoll:
+      return raw(SYS_ppoll, word[0], word[1], limit, nullptr, 0);
+    case SYS_select:
+    case SYS_pselect6:
+      return wait_for_sets(request, limit);
+    default:
+      return wait_for_events(request, limit);
+  }
+}
+
 }  // namespace
 
-std::optional<Answer> try_polls(const Request& request) {
-  const std::optional<Patience> patience = patience_of_call(request);
-  if (!patience) return {};
-  if (patience->kind == Patience::Kind::unknown || needs_thread(request)) return by_thread_alone;
-  if (patience->kind == Patience::Kind::refused) return Answer{.value = patience->error};
-  const Answer answer = try_at_once(request, *patience);
-  if (!answer.would_wait) write_rest(request, patience->end);
+std::optional<Answer> try_polls(const Request& request, Progress& progress) {
+  using Kind = Patience::Kind;
+  Patience patience{progress.end == never ? Kind::for_ever : Kind::until, progress.end};
+  if (progress.end == Instant{}) {  // The first try: later ones read no time and no mask again.
+    const std::optional<Patience> asked = patience_of_call(request);
+    if (!asked) return {};
+    patience = *asked;
+    if (const std::int64_t refused = refuse_first(request, patience); refused != 0) {
+      return Answer{.value = refused};
+    }
+    if (patience.kind == Kind::unknown) return by_thread_alone;
+    if (patience.kind == Kind::for_ever) patience.end = never;
+    progress.end = patience.end;
+  }
+  const Answer answer = try_at_once(request, patience);
+  if (!answer.would_wait) write_rest(request, patience.end);
   return answer;
+}
+
+std::optional<std::int64_t> wait_for_polls(const Request& request, const Progress& progress) {
+  if (!is_poll(request)) return {};
+  if (progress.end == Instant{}) {  // Only Linux can read its time.
+    Request without_mask = request;
+    const std::size_t mask = place_of_mask(request.number);
+    if (mask != 0) without_mask.arguments[mask] = 0;
+    return pass_on(without_mask);
+  }
+  timespec rest = time_until(progress.end);
+  const std::int64_t value = wait_in_linux(request, progress.end == never ? nullptr : &rest);
+  write_rest(request, progress.end);
+  return value;
 }
 
 // -- a call that waits ----------------------------------------------------------------------------

@@ -4,10 +4,12 @@
 //   try_polls()  makes the call with a timeout of 0, select with copies of its sets, because Linux
 //                clears them. Answers if a descriptor is ready, or if the call need not wait.
 //   PollList     the descriptors of a call that waits: copied once, looked at again by one poll(2)
+//   wait_for_polls()  makes the call on a thread that may be kept, for the rest of its time
 //
 // epoll_wait and kin wait for the descriptor of their set (Readiness::descriptor), all others for
-// those that their arguments name (Readiness::several). A call with a mask of signals keeps a
-// thread, and so does a call with more than PollList::descriptors_max descriptors.
+// those that their arguments name (Readiness::several). A call with more than
+// PollList::descriptors_max descriptors keeps a thread. A mask of signals is looked at for Linux'
+// errors and has no other effect: a work-item has no thread to which a signal could be delivered.
 //
 // Threading: reentrant; a PollList has one owner.
 
@@ -22,8 +24,11 @@
 
 namespace k2k::services {
 
-// Nothing: another call.
-std::optional<Answer> try_polls(const Request& request);
+// The first try notes the end of the call's time. Nothing: another call.
+std::optional<Answer> try_polls(const Request& request, Progress& progress);
+
+// After try_polls(). Nothing: another call.
+std::optional<std::int64_t> wait_for_polls(const Request& request, const Progress& progress);
 
 class PollList {
  public:

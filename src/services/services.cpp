@@ -18,6 +18,7 @@
 #include "services/opens/served_file.hpp"
 #include "services/own_descriptors.hpp"
 #include "services/own_process.hpp"
+#include "services/polls.hpp"
 #include "services/raw.hpp"
 #include "services/sleep.hpp"
 
@@ -131,7 +132,7 @@ Answer try_at_once(const Request& request, Progress& progress, router::Files& fi
   if (const std::int64_t refused = refuse_own(request); refused != 0) [[unlikely]]
     return {.value = refused};
   if (request.row < 0) {
-    if (!answers_from_memory(request.number)) return sleep_or_wait(request);
+    if (!answers_from_memory(request.number)) return sleep_or_wait(request, progress);
     return {.value = pass_on(request, files)};
   }
   const calls::Shape& row = calls::shapes[request.row];
@@ -153,7 +154,7 @@ Answer try_at_once(const Request& request, Progress& progress, router::Files& fi
   if (is_vector(row)) return vector_without_waiting(request, progress, files);
   if (is_message(row)) return message_without_waiting(request, progress);
   if (row.number == SYS_connect) return connect_without_waiting(request, progress);
-  return sleep_or_wait(request);
+  return sleep_or_wait(request, progress);
 }
 
 std::int64_t wait_and_execute(const Request& request, Progress& progress, Interruption interruption,
@@ -174,6 +175,7 @@ std::int64_t wait_and_execute(const Request& request, Progress& progress, Interr
     if (is_vector(row)) return vector_waiting(request, progress, interruption, files);
     if (is_message(row)) return message_waiting(request, progress, interruption);
     if (row.number == SYS_connect) return connect_waiting(request, progress);
+    if (const auto answer = wait_for_polls(request, progress)) return *answer;
   }
   return pass_on(request, files);
 }

@@ -58,6 +58,9 @@ struct Answer {
 struct Progress {
   std::uint64_t bytes = 0;
   std::uint32_t tries = 0;  // Of a connect: more than one means that the connection was begun.
+  // Of a wait for descriptors (polls.hpp): the end of its time, which also passes while the call
+  // waits for a thread. Instant::max(): it waits without end. {}: not known.
+  Instant end{};
 };
 
 // Where a waiting handler learns that the runtime ends: readable then. -1 = never.

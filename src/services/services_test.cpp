@@ -416,6 +416,10 @@ TEST_F(ServicesTest, a_poll_of_one_descriptor_tells_it_and_the_end) {
   ASSERT_TRUE(answer.would_wait);
   EXPECT_TRUE(answer.readiness.several);
   EXPECT_GE(answer.readiness.moment, begin + std::chrono::seconds(5));
+  const Instant end = answer.readiness.moment;
+  answer = execute_without_waiting(make(__NR_poll, &watched, 1, 5'000), progress, files);
+  EXPECT_EQ(answer.readiness.moment, end) << "a further try has no more time";
+  progress = {};
   answer = execute_without_waiting(make(__NR_poll, &watched, 1, -1), progress, files);
   EXPECT_TRUE(answer.would_wait);
   EXPECT_FALSE(answer.readiness.has_moment());

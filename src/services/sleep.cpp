@@ -138,11 +138,11 @@ std::optional<Instant> end_of(const timespec& time, bool absolute) {
   return absolute ? Instant(length) : now() + length;
 }
 
-Answer sleep_or_wait(const Request& request) {
+Answer sleep_or_wait(const Request& request, Progress& progress) {
   if (!may_wait(request)) return {.value = pass_on(request)};
   if (request.number == SYS_accept || request.number == SYS_accept4) return try_accept(request);
   if (const std::optional<Sleep> sleep = sleep_of(request)) return try_sleep(*sleep);
-  if (const auto answer = try_polls(request)) return *answer;
+  if (const auto answer = try_polls(request, progress)) return *answer;
   if (is_plain_futex_wait(request)) return try_futex(request);
   return by_thread;
 }

@@ -17,7 +17,7 @@ namespace k2k::services {
 
 // For a call that would wait: the descriptor and the moment for which it waits, or its answer if it
 // need not wait. Neither: a thread is to make the call.
-Answer sleep_or_wait(const Request& request);
+Answer sleep_or_wait(const Request& request, Progress& progress);
 
 // The moment that a timespec names; relative: from now on. Nothing: Linux refuses such a time.
 std::optional<Instant> end_of(const timespec& time, bool absolute);

@@ -22,6 +22,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/descriptor.hpp"
 #include "services/polls.hpp"
 #include "services/services_fixture.hpp"
@@ -316,10 +317,94 @@ TEST_F(VectorsTest, waits_for_several_descriptors_need_no_thread) {
   EXPECT_TRUE(wait_of(make(__NR_ppoll, list, 2, &later, 0, 8)).has_moment());
 }
 
-TEST_F(VectorsTest, waits_with_a_mask_or_for_very_many_descriptors_keep_a_thread) {
+TEST_F(VectorsTest, waits_with_a_mask_need_no_thread) {
   std::uint64_t mask = 0;
   pollfd one{pipe[0], POLLIN, 0};
-  EXPECT_FALSE(wait_of(make(__NR_ppoll, &one, 1, 0, &mask, 8)).exists());
+  EXPECT_TRUE(wait_of(make(__NR_ppoll, &one, 1, 0, &mask, 8)).several);
+  const std::uint64_t pair[2] = {reinterpret_cast<std::uint64_t>(&mask), 8};
+  Sets asked(pipe[0]);
+  EXPECT_TRUE(wait_of(make(__NR_pselect6, pipe[0] + 1, &asked.readable, 0, 0, 0, pair)).several);
+  const int set = ::epoll_create1(EPOLL_CLOEXEC);
+  epoll_event got{};
+  EXPECT_EQ(wait_of(make(__NR_epoll_pwait, set, &got, 1, -1, &mask, 8)).descriptor, set);
+  EXPECT_EQ(wait_of(make(__NR_epoll_pwait2, set, &got, 1, 0, &mask, 8)).descriptor, set);
+  ::close(set);
+}
+
+TEST_F(VectorsTest, wrong_masks_are_refused_before_the_descriptors_are_looked_at) {
+  std::uint64_t mask = 0;
+  pollfd one{pipe[1], POLLOUT, 0};
+  EXPECT_EQ(at_once(make(__NR_ppoll, &one, 1, 0, &mask, 4)), -EINVAL);
+  EXPECT_EQ(at_once(make(__NR_ppoll, &one, 1, 0, 8, 8)), -EFAULT);
+  EXPECT_EQ(at_once(make(__NR_ppoll, &one, 1, 0, 0, 4)), 1) << "without a mask its size is nothing";
+  EXPECT_EQ(at_once(make(__NR_epoll_pwait, -1, 0, 0, 0, &mask, 16)), -EINVAL);
+  const timespec wrong{0, -1};
+  EXPECT_EQ(at_once(make(__NR_epoll_pwait2, -1, 0, 1, &wrong, 8, 8)), -EINVAL);
+  EXPECT_EQ(at_once(make(__NR_epoll_pwait2, -1, 0, 1, 0, 8, 8)), -EFAULT);
+  EXPECT_EQ(at_once(make(__NR_pselect6, -1, 0, 0, 0, &wrong, 8)), -EFAULT);
+  const std::uint64_t pair[2] = {8, 8};
+  EXPECT_EQ(at_once(make(__NR_pselect6, 0, 0, 0, 0, &wrong, pair)), -EINVAL);
+  EXPECT_EQ(at_once(make(__NR_pselect6, -1, 0, 0, 0, 0, pair)), -EFAULT);
+}
+
+// A thread that is given the call late makes it for the rest of its time.
+TEST_F(VectorsTest, the_time_of_a_call_passes_while_it_waits_for_a_thread) {
+  std::uint64_t mask = 0;  // Lets every signal pass: this thread must keep its own.
+  pollfd one{pipe[0], POLLIN, 0};
+  Sets asked(pipe[0]);
+  const int set = ::epoll_create1(EPOLL_CLOEXEC);
+  epoll_event got{};
+  timespec times[3] = {{60, 0}, {60, 0}, {60, 0}};
+  timeval time{60, 0};
+  const std::uint64_t pair[2] = {reinterpret_cast<std::uint64_t>(&mask), 8};
+  const int bits = pipe[0] + 1;
+  const std::array<Request, 7> calls = {
+      make(__NR_poll, &one, 1, 60'000),
+      make(__NR_ppoll, &one, 1, &times[0], &mask, 8),
+      make(__NR_select, bits, &asked.readable, 0, 0, &time),
+      make(__NR_pselect6, bits, &asked.readable, 0, 0, &times[1], pair),
+      make(__NR_epoll_wait, set, &got, 1, 60'000),
+      make(__NR_epoll_pwait, set, &got, 1, 60'000, &mask, 8),
+      make(__NR_epoll_pwait2, set, &got, 1, &times[2], &mask, 8),
+  };
+  std::array<Progress, 7> progress;
+  const Instant begun = now();
+  for (std::size_t at = 0; at < calls.size(); ++at) {
+    SCOPED_TRACE(calls[at].number);
+    wait_of(calls[at], progress[at]);
+    EXPECT_GE(progress[at].end, begun + std::chrono::seconds(60));
+    progress[at].end = now() + std::chrono::milliseconds(2);  // A thread is free this late.
+    FD_SET(pipe[0], &asked.readable);
+    EXPECT_EQ(execute_waiting(calls[at], progress[at], interruption, files), 0);
+    EXPECT_GE(now(), progress[at].end);
+  }
+  EXPECT_EQ(times[0].tv_sec, 0) << "Linux writes that no time is left";
+  EXPECT_EQ(times[1].tv_sec, 0);
+  EXPECT_EQ(time.tv_sec, 0);
+  EXPECT_EQ(times[2].tv_sec, 60) << "not for this call";
+  EXPECT_LT(now() - begun, std::chrono::seconds(50)) << "the time of one call";
+  ::close(set);
+}
+
+TEST_F(VectorsTest, a_call_that_a_thread_makes_tells_the_rest_of_its_time_and_its_errors) {
+  pollfd one{pipe[0], POLLIN, 0};
+  timespec later{60, 0};
+  const Request request = make(__NR_ppoll, &one, 1, &later, 0, 8);
+  Progress progress;
+  wait_of(request, progress);
+  ASSERT_EQ(::write(pipe[1], "x", 1), 1);
+  EXPECT_EQ(execute_waiting(request, progress, interruption, files), 1);
+  EXPECT_LT(later.tv_sec, 60);
+  EXPECT_GT(later.tv_sec, 0);
+  const int closed = ::dup(pipe[0]);
+  ::close(closed);
+  epoll_event got{};
+  const Request gone = make(__NR_epoll_wait, closed, &got, 1, -1);
+  EXPECT_EQ(execute_waiting(gone, progress, interruption, files), -EBADF);
+}
+
+TEST_F(VectorsTest, waits_for_very_many_descriptors_keep_a_thread) {
+  const pollfd one{pipe[0], POLLIN, 0};
   // Linux answers EINVAL for a list that is longer than the limit of open files.
   rlimit usual{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &usual), 0);
@@ -330,6 +415,10 @@ TEST_F(VectorsTest, waits_with_a_mask_or_for_very_many_descriptors_keep_a_thread
   }
   std::vector<pollfd> many(PollList::descriptors_max + 1, one);
   EXPECT_FALSE(wait_of(make(__NR_poll, many.data(), many.size(), -1)).exists());
+  Progress progress;
+  const Instant begun = now();
+  EXPECT_FALSE(wait_of(make(__NR_poll, many.data(), many.size(), 1'000), progress).exists());
+  EXPECT_GE(progress.end, begun + std::chrono::seconds(1)) << "the thread learns the end";
   EXPECT_FALSE(PollList::of(make(__NR_poll, many.data(), many.size(), -1)).has_value());
   std::vector<std::uint64_t> set(PollList::descriptors_max / 64 + 1);
   const std::size_t bits = 64 * set.size();

@@ -51,23 +51,31 @@ const Descriptor& root_folder() {
   return root;
 }
 
+// File systems whose files are processes, their threads, and groups of both: a write changes one of
+// them. Of cgroups and resctrl, a written 0 names the process or the thread that writes.
+bool is_of_processes(const struct statfs& system) {
+  constexpr std::array<std::uint64_t, 4> systems = {PROC_SUPER_MAGIC, CGROUP_SUPER_MAGIC,
+                                                    CGROUP2_SUPER_MAGIC, RDTGROUP_SUPER_MAGIC};
+  return std::ranges::find(systems, static_cast<std::uint64_t>(system.f_type)) != systems.end();
+}
+
 // True also if Linux does not tell. A file system of the network is asked once, not at each open.
-bool works_in_procfs() {
+bool works_among_processes() {
   static constinit std::atomic<std::uint64_t> other_device{0};  // 0 = none known yet.
   struct statx folder{};
   if (::statx(AT_FDCWD, ".", AT_STATX_DONT_SYNC, STATX_TYPE, &folder) != 0) return true;
   const std::uint64_t device = std::uint64_t{folder.stx_dev_major} << 32 | folder.stx_dev_minor;
   if (device == other_device.load(std::memory_order_relaxed) && device != 0) return false;
   struct statfs system{};
-  if (::statfs(".", &system) != 0 || system.f_type == PROC_SUPER_MAGIC) return true;
+  if (::statfs(".", &system) != 0 || is_of_processes(system)) return true;
   other_device.store(device, std::memory_order_relaxed);
   return false;
 }
 
-// Linux walks without entering a mount, and neither the root nor the working folder is in procfs;
-// nothing if it would leave their mounts.
+// Linux walks without entering a mount, and neither the root nor the working folder is of
+// processes; nothing if it would leave their mounts.
 std::optional<std::int64_t> open_in_mount(const Opening& opening) {
-  if (opening.strict || opening.folder != AT_FDCWD || works_in_procfs()) return {};
+  if (opening.strict || opening.folder != AT_FDCWD || works_among_processes()) return {};
   open_how how = opening.how;
   how.resolve = RESOLVE_NO_XDEV;
   how.mode = (how.flags & O_CREAT) != 0 ? how.mode & 07777 : 0;
@@ -110,13 +118,12 @@ class Place {
   Descriptor number_;
 };
 
-bool is_memory(int descriptor) {
+bool is_of_processes(int descriptor) {
   struct stat status{};
   if (::fstat(descriptor, &status) != 0) return true;
-  // No program can change the mode. In procfs settings have it that only root may change.
-  if (!S_ISREG(status.st_mode) || (status.st_mode & 07777) != 0600) return false;
+  if (!S_ISREG(status.st_mode)) return false;
   struct statfs system{};
-  return ::fstatfs(descriptor, &system) != 0 || system.f_type == PROC_SUPER_MAGIC;
+  return ::fstatfs(descriptor, &system) != 0 || is_of_processes(system);
 }
 
 // Step 1; or the answer, if a new file was made.
@@ -156,7 +163,7 @@ std::int64_t open_to_write(const Opening& opening) {
   if (found.is_answer) return found.descriptor;
   if (const std::int64_t failed = place.move_here(found.descriptor); failed != 0) return failed;
   const std::int64_t opened =
-      is_memory(place.number()) ? -EPERM : open_same(opening, place.number());
+      is_of_processes(place.number()) ? -EPERM : open_same(opening, place.number());
   place.clear();
   return opened;
 }

@@ -1,15 +1,18 @@
-// Goal: whatever the path, no descriptor can write to the memory of a process; every other file
-// opens as Linux opens it, and a file in use by an open is not in use after it.
+// Goal: whatever the path, no descriptor can write to a file of a process, its memory above all;
+// every other file opens as Linux opens it, and a file in use by an open is not in use after it.
 
 #include "services/opens/guarded_open.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/openat2.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -18,6 +21,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -71,6 +75,23 @@ class GuardedOpen : public testing::Test {
   ~GuardedOpen() override {
     fs::remove_all(folder_);
     fs::remove_all(other_);
+  }
+  // Mounts `what` at `where` for a child process alone, in which `right` must hold.
+  static void expect_with_mount(const char* what, const fs::path& where, const char* system,
+                                unsigned long flags, const std::function<bool()>& right) {
+    constexpr int cannot_mount = 77;
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const bool mounted = ::unshare(CLONE_NEWNS) == 0 &&
+                           ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                           ::mount(what, where.c_str(), system, flags, nullptr) == 0;
+      ::_exit(!mounted ? cannot_mount : right() ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    if (WEXITSTATUS(status) == cannot_mount) GTEST_SKIP() << "this user may not mount; run as root";
+    EXPECT_EQ(WEXITSTATUS(status), 0);
   }
   fs::path folder_;
   fs::path other_;
@@ -137,13 +158,83 @@ TEST_F(GuardedOpen, memory_is_found_where_the_working_folder_is_a_process) {
   fs::current_path(before);
 }
 
-TEST_F(GuardedOpen, other_files_of_procfs_open_as_ever) {
-  EXPECT_EQ(closed(opens("/proc/self/comm", O_RDWR)), 0);
-  EXPECT_EQ(closed(opens("/proc/self/coredump_filter", O_WRONLY)), 0);
-  EXPECT_EQ(closed(opens("/proc/self/none", O_RDWR | O_CREAT)), -ENOENT);
+// Files that Linux opens for writing here, below a folder of procfs.
+std::vector<std::string> writable_below(const fs::path& folder) {
+  std::vector<std::string> paths;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::int64_t file = entry.is_regular_file() && !entry.is_symlink()
+                                  ? linux_opens(here, entry.path().c_str(), O_WRONLY, 0)
+                                  : -ENOENT;
+    if (closed(file) == 0) paths.push_back(entry.path());
+  }
+  return paths;
 }
 
-// Each row twice: by Linux in one folder, by K2K in another.
+// The score of the process when memory is short, the name of a thread, labels for the files that it
+// makes next: a process that writes changes itself, and a service thread is no process of its own.
+TEST_F(GuardedOpen, files_of_processes_are_not_opened_for_writing) {
+  const std::string thread = "/proc/self/task/" + std::to_string(::gettid());
+  for (const std::string& folder : {std::string("/proc/self"), std::string("/proc/thread-self"),
+                                    thread, thread + "/attr", std::string("/proc/self/attr")}) {
+    SCOPED_TRACE(folder);
+    if (!fs::exists(folder)) continue;  // attr: of Linux with security modules.
+    const std::vector<std::string> paths = writable_below(folder);
+    EXPECT_GE(paths.size(), 3u);
+    for (const std::string& path : paths) {
+      SCOPED_TRACE(path);
+      EXPECT_EQ(closed(opens(path, O_WRONLY)), -EPERM);
+      EXPECT_EQ(closed(opens(path, O_WRONLY | O_TRUNC | O_CREAT)), -EPERM);
+      EXPECT_EQ(opens_by(path.c_str(), {.flags = O_WRONLY, .mode = 0, .resolve = 0}), -EPERM);
+    }
+  }
+  EXPECT_EQ(closed(opens("/proc/self/oom_score_adj", O_RDWR)), -EPERM);
+  EXPECT_EQ(closed(opens("/proc/self/oom_score_adj", O_RDONLY)), 0) << "may be read";
+  EXPECT_EQ(closed(opens("/proc/self/none", O_RDWR | O_CREAT)), -ENOENT);
+  const int score = ::open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
+  EXPECT_EQ(opens("/proc/self/fd/" + std::to_string(score), O_WRONLY), -EPERM);
+  ::close(score);
+}
+
+// Settings of the machine lie in procfs, too.
+TEST_F(GuardedOpen, settings_of_procfs_are_not_opened_for_writing) {
+  if (::access("/proc/sys/kernel/domainname", W_OK) != 0) {
+    GTEST_SKIP() << "this user may not change settings; run as root";
+  }
+  EXPECT_EQ(closed(opens("/proc/sys/kernel/domainname", O_WRONLY)), -EPERM);
+  EXPECT_EQ(closed(opens("/proc/sys/kernel/domainname", O_RDONLY)), 0);
+}
+
+// A 0 that a thread writes there moves its process out of the group that limits it.
+TEST_F(GuardedOpen, groups_of_processes_are_not_opened_for_writing) {
+  expect_with_mount("cgroup2", other_, "cgroup2", 0, [&] {
+    const std::string path = other_ / "cgroup.procs";
+    if (closed(linux_opens(here, path.c_str(), O_WRONLY, 0)) != 0) return false;
+    const bool refused = closed(opens(path, O_WRONLY)) == -EPERM;
+    fs::current_path(other_);
+    return refused && closed(opens("cgroup.procs", O_WRONLY)) == -EPERM &&
+           closed(opens("cgroup.procs", O_RDONLY)) == 0;
+  });
+}
+
+TEST_F(GuardedOpen, targets_of_magic_links_open_as_ever) {
+  int pipe[2];
+  ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
+  EXPECT_EQ(closed(opens("/proc/self/fd/" + std::to_string(pipe[1]), O_WRONLY)), 0);
+  const int file = ::open((other_ / "plain").c_str(), O_CREAT | O_RDONLY | O_CLOEXEC, 0600);
+  EXPECT_EQ(closed(opens("/proc/self/fd/" + std::to_string(file), O_RDWR)), 0);
+  EXPECT_EQ(closed(opens("/proc/self/root" + (other_ / "plain").string(), O_RDWR)), 0);
+  for (const int number : {pipe[0], pipe[1], file}) ::close(number);
+}
+
+// A mount hides where a file comes from; its file system does not.
+TEST_F(GuardedOpen, files_of_processes_are_found_behind_a_mount) {
+  const std::string path = other_ / "mounted";
+  ASSERT_EQ(closed(opens(path, O_RDWR | O_CREAT)), 0);
+  expect_with_mount("/proc/self/oom_score_adj", path, nullptr, MS_BIND, [&] {
+    return closed(opens(path, O_RDWR)) == -EPERM && closed(opens(path, O_RDONLY)) == 0;
+  });
+}
+
 TEST_F(GuardedOpen, answers_as_linux_does) {
   struct Case {
     const char* name;
@@ -349,7 +440,7 @@ TEST_F(GuardedOpen, a_race_opens_no_memory) {
   const std::string link = other_ / "link";
   ASSERT_EQ(closed(opens(path, O_RDWR | O_CREAT)), 0);
   fs::create_symlink("/proc/self/mem", link);
-  ASSERT_EQ(closed(opens("/proc/self/comm", O_RDWR)), 0);  // This thread has its number now.
+  ASSERT_EQ(closed(opens("/proc/self/comm", O_RDWR)), -EPERM);  // This thread has its number now.
   std::atomic<bool> ends{false};
   std::thread swaps([&] {
     while (!ends.load(std::memory_order_relaxed)) {

@@ -11,18 +11,21 @@
 #include "services/policy.hpp"
 #include "services/request.hpp"
 #include "services/rules/call_rules.hpp"
+#include "services/rules/judgements.hpp"
 
 namespace k2k::services {
 
 class CallJudge {
  public:
   // `rules` is null without a policy file. All outlive this. `hides_memory`: that of the backend's
-  // DeviceInfo, which a lone call would fetch from memory.
+  // DeviceInfo, which a lone call would fetch from memory. `judgements`: made with the
+  // same arguments; null: each call's number is looked up.
   CallJudge(const backend::Backend& backend, bool hides_memory, const router::Files& files,
-            CallRules* rules, Openness openness)
+            CallRules* rules, Openness openness, const Judgements* judgements = nullptr)
       : backend_(&backend),
         files_(&files),
         rules_(rules),
+        judgements_(openness == Openness::any ? judgements : nullptr),
         openness_(openness),
         hides_memory_(hides_memory) {}
 
@@ -30,25 +33,25 @@ class CallJudge {
   // if the rules make the call: only a thread that may wait makes it. Expects the row of the
   // request's number.
   std::int64_t operator()(Request& request) {
-    if (!number_ || *number_ != request.number) look_up(request);
-    if (by_rules_) [[unlikely]]
-      return judge_by_rules(request);
-    return admit(request, admission_, *backend_, *files_);
+    const Judgement* judgement = judgements_ == nullptr ? nullptr : judgements_->of(request.row);
+    if (judgement == nullptr) judgement = &look_up(request);
+    if (judgement->by_rules) [[unlikely]]
+      return judge_by_rules(request, judgement->admission);
+    return admit(request, judgement->admission, *backend_, *files_);
   }
 
  private:
-  void look_up(const Request& request) {
-    number_ = request.number;
-    admission_ = admission_of(request.number, request.row, openness_, hides_memory_);
-    // The rules have no say if they permit the call whatever its arguments are, and the policy
-    // refuses it for none: a refusal by EPERM goes to the audit log.
-    by_rules_ = rules_ != nullptr && (!rules_->permits_all(request.number) ||
-                                      admission_.refusal != 0 || admission_.by_arguments);
+  const Judgement& look_up(const Request& request) {
+    if (!number_ || *number_ != request.number) {
+      number_ = request.number;
+      last_ = {request.number, request.row, openness_, hides_memory_, rules_};
+    }
+    return last_;
   }
 
-  std::int64_t judge_by_rules(Request& request) {
+  std::int64_t judge_by_rules(Request& request, const Admission& admission) {
     if (const std::int64_t refused = rules_->judge(request); refused != 0) return refused;
-    const std::int64_t value = admit(request, admission_, *backend_, *files_);
+    const std::int64_t value = admit(request, admission, *backend_, *files_);
     if (value == -EPERM) rules_->refused(request, value);
     if (value == 0 && rules_->confines(request.number)) request.row = -1;
     return value;
@@ -57,11 +60,11 @@ class CallJudge {
   const backend::Backend* backend_;
   const router::Files* files_;
   CallRules* rules_;
+  const Judgements* judgements_;  // May be null.
   Openness openness_;
   bool hides_memory_;
-  bool by_rules_ = false;
-  std::optional<std::uint16_t> number_;  // Of the last request.
-  Admission admission_;                  // Of its call.
+  std::optional<std::uint16_t> number_;  // Of the last request that `judgements_` does not know.
+  Judgement last_;                       // Of its call.
 };
 
 }  // namespace k2k::services

@@ -61,9 +61,11 @@ class CallJudgeTest : public testing::Test {
     }
     return all;
   }
-  // Each is judged by one judge of all, and by a judge of its own.
+  // Each is judged by one judge of all, by a judge of its own, and by what was found beforehand.
   void expect_the_answers_of_judges_of_their_own(CallRules* rules, Openness openness) {
     CallJudge judge(backend, true, files, rules, openness);
+    const Judgements made(true, rules);
+    CallJudge quick(backend, true, files, rules, openness, &made);
     std::size_t refused = 0;
     for (const Request& each : requests()) {
       Request together = each;
@@ -71,6 +73,9 @@ class CallJudgeTest : public testing::Test {
       const std::int64_t value = judge(together);
       ASSERT_EQ(value, CallJudge(backend, true, files, rules, openness)(alone)) << each.number;
       ASSERT_EQ(together.row, alone.row) << each.number;
+      Request known = each;
+      ASSERT_EQ(value, quick(known)) << each.number;
+      ASSERT_EQ(known.row, alone.row) << each.number;
       refused += value != 0 ? 1 : 0;
     }
     EXPECT_GT(refused, 1'000u);
