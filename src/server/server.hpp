@@ -67,7 +67,8 @@ class Server {
   [[nodiscard]] ServerConfig config() const;
 
   [[nodiscard]] Stats stats() const;
-  // Events of all threads, oldest first; empty unless config().trace.
+  // The newest events of each thread (telemetry/event_ring.hpp), oldest first; empty unless
+  // config().trace.
   [[nodiscard]] std::vector<telemetry::Event> events() const;
 
  private:

@@ -31,6 +31,7 @@ void Answers::answer_faults(ThreadStats& stats, std::vector<std::uint32_t>& rows
       if (fault.answer.would_wait) continue;
       const auto error = fault.answer.value == -ECANCELED ? protocol::TransportError::shutdown
                                                           : protocol::TransportError::none;
+      trace_answer(stats, request.wave, request.lane, request.number, moments);
       publish_answer(area_, request, fault.answer.value, error, moments, errors_);
       counts.add(request, fault.answer.value);
       ++answers;

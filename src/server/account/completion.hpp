@@ -54,6 +54,16 @@ inline void publish_answer(const protocol::AreaView& area, const services::Reque
                  error, moments, detached_errors);
 }
 
+// Records when service of a request began and ended, if events are recorded (telemetry/
+// event_ring.hpp). Call it before the answer is published: then the slot is still this request's.
+inline void trace_answer(ThreadStats& stats, std::uint32_t wave, std::uint8_t lane,
+                         std::uint16_t number, const Moments& moments) {
+  if (!stats.events.on()) return;
+  using telemetry::EventKind;
+  stats.events.record({moments.begun, EventKind::started, lane, number, wave});
+  stats.events.record({moments.done, EventKind::completed, lane, number, wave});
+}
+
 // Counts the times of `requests` requests of one call, one stamp and one kind of sample; does
 // nothing if their times are not measured.
 inline void record_times(ThreadStats& stats, CallCounters& call, std::uint32_t stamp,
@@ -160,6 +170,7 @@ inline void complete_untimed(const protocol::AreaView& area, const services::Req
                              std::int64_t value, protocol::TransportError error,
                              const Moments& moments, ThreadStats& stats,
                              DetachedErrors& detached_errors) {
+  trace_answer(stats, request.wave, request.lane, request.number, moments);
   publish_answer(area, request, value, error, moments, detached_errors);
   count_answer(stats, request.row, request.attributes, value);
 }

@@ -166,6 +166,7 @@ Status Server::Core::start() {
   if (Status status = admission_.configure(config_); !status) return status;
   register_asymmetric_barrier();  // For RoleWord.
   threads_.keep_alive(weak_from_this());
+  threads_.record_events(config_.trace);  // There is no thread yet, so it takes no memory.
   pool_.run({.work = [this](ServiceThread& self) { work(self); },
              .guard = [this](ServiceThread& self) { guard_.run(self); }});
   assign_roles();
@@ -263,6 +264,7 @@ Status Server::Core::reconfigure(const ServerConfig& config) {
     const std::lock_guard lock(config_lock_);
     std::swap(config_, wanted);
     try {
+      threads_.record_events(config_.trace);
       assign_roles();
     } catch (const std::bad_alloc&) {
       std::swap(config_, wanted);

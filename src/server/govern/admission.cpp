@@ -56,14 +56,15 @@ void Admission::sleep_until(ServiceAccount& account, std::uint64_t moment) {
 }
 
 bool Admission::rest_governed(ServiceAccount& account) {
-  const std::uint64_t ticket = waiting_.ticket();
+  std::uint64_t ticket = waiting_.ticket();
   if (waiting_.suspended()) {
     settle(account, false);
     return false;
   }
-  const std::optional<Instant> until = grants_.rest_masked(account);
-  if (!until) return false;
-  waiting_.sleep(ticket, *until);
+  const Grants::Rest rest = grants_.rest_masked(account);
+  if (rest.refunded) ticket = waiting_.wake_all(ticket);
+  if (!rest.until) return false;
+  waiting_.sleep(ticket, *rest.until);
   settle(account, true);
   return true;
 }

@@ -76,15 +76,17 @@ bool Grants::settle(ServiceAccount& account, bool woken) {
   return settle_locked(account, moment, contended(moment), woken);
 }
 
-std::optional<Instant> Grants::rest_masked(ServiceAccount& account) {
+Grants::Rest Grants::rest_masked(ServiceAccount& account) {
   const std::lock_guard lock(mutex_);
   if (rule_.governor == nullptr) return {};
   const Instant moment = clocks_.now();
-  static_cast<void>(settle_locked(account, moment, contended(moment), false));
+  Rest rest;
+  rest.refunded = settle_locked(account, moment, contended(moment), false);
   const Instant until = rule_.governor->unmask_at(moment);
-  if (until <= moment) return {};
+  if (until <= moment) return rest;
   ++counted_.masked_rests;
-  return until;
+  rest.until = until;
+  return rest;
 }
 
 bool Grants::request_grant(ServiceAccount& account, std::uint32_t tenant) {

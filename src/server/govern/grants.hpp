@@ -54,6 +54,10 @@ class Grants {
     Instant until{};        // wait: ask again then.
     bool refunded = false;  // Waiting threads should ask again for the returned tokens.
   };
+  struct Rest {
+    std::optional<Instant> until;
+    bool refunded = false;  // As in Answer.
+  };
   struct Usage {
     Nanoseconds charged{};    // Without the limit keeper's part.
     std::uint64_t waits = 0;  // Of the governor's report.
@@ -71,8 +75,8 @@ class Grants {
   Answer renew(ServiceAccount& account, bool woken);
   // Returns Answer::refunded.
   bool settle(ServiceAccount& account, bool woken);
-  // As settle(). Returns the time until which the source must stay masked, if it must.
-  std::optional<Instant> rest_masked(ServiceAccount& account);
+  // As settle(). `Rest::until` is the time until which the source must stay masked, if it must.
+  Rest rest_masked(ServiceAccount& account);
   // With budgets of tenants: returns true if a request of `tenant` may be served now. Expects an
   // account with statistics. Looks up the tenant's budget under the lock: another rule may have
   // fewer budgets.

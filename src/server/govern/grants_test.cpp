@@ -172,8 +172,13 @@ TEST(Grants, report_a_refund_that_is_worth_a_wake) {
   ASSERT_GT(reserved, 200us);
   EXPECT_TRUE(thread.grants.settle(thread.account, false));
   thread.pass();
+  EXPECT_TRUE(thread.grants.rest_masked(thread.account).refunded);
+  thread.pass();
   thread.work(0, thread.account.reserved - 50us);
   EXPECT_FALSE(thread.grants.settle(thread.account, false));
+  thread.pass();
+  thread.work(0, thread.account.reserved - 50us);
+  EXPECT_FALSE(thread.grants.rest_masked(thread.account).refunded);
 }
 
 TEST(Grants, ask_whether_cores_are_wanted_and_charge_nothing_while_not) {

@@ -115,7 +115,9 @@ bool BottomHalf::permits_reads(const services::CallRules* rules) {
 }
 
 inline services::CallJudge& BottomHalf::judge_of(Pass& pass) const {
-  if (!pass.judge) pass.judge.emplace(*backend_, hides_memory_, *files_, rules_, pass.how.openness);
+  if (!pass.judge) {
+    pass.judge.emplace(*backend_, hides_memory_, *files_, rules_, pass.how.openness, &judgements_);
+  }
   return *pass.judge;
 }
 
@@ -164,7 +166,8 @@ inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
     ++pass.accepted;
     if (pass.how.trace) {
       pass.stats.events.record({pass.moment, telemetry::EventKind::accepted,
-                                static_cast<std::uint8_t>(lane), control.number, doorbell.wave});
+                                static_cast<std::uint8_t>(lane), control.number, doorbell.wave,
+                                protocol::load_hint(&slot.arguments[0])});
     }
     // Constructed on demand: it would take a fifth of a no-op's time, and a no-op needs none.
     const auto ready = [&] {
@@ -187,6 +190,10 @@ inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
       const bool detached = (attributes.flags & protocol::flag::detached) != 0;
       protocol::move<protocol::SlotState::ready, protocol::SlotState::processing,
                      protocol::Side::host>(slot, control.number);
+      if (pass.how.trace) {
+        trace_answer(pass.stats, doorbell.wave, static_cast<std::uint8_t>(lane), control.number,
+                     moments);
+      }
       publish_answer(slot, control.number, detached, 0, protocol::TransportError::none, moments,
                      *detached_errors_);
       pass.counts.add(row, attributes, stamp, 0);
@@ -214,6 +221,9 @@ inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
         continue;
       }
       value = answer.value;
+    }
+    if (pass.how.trace) {
+      trace_answer(pass.stats, request.wave, request.lane, request.number, moments);
     }
     publish_answer(slot, request.number, request.detached(), value, protocol::TransportError::none,
                    moments, *detached_errors_);

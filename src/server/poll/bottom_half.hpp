@@ -15,6 +15,7 @@
 #include "server/account/completion.hpp"
 #include "server/poll/top_half.hpp"
 #include "services/policy.hpp"
+#include "services/rules/judgements.hpp"
 #include "services/services.hpp"
 
 namespace k2k::services {
@@ -106,7 +107,9 @@ class BottomHalf {
         reads_on_the_spot_(!hides_memory_ && permits_reads(rules)),
         functions_on_the_spot_(rules == nullptr),
         row_lanes_(~std::uint64_t{0} >> (64 - area.wave_lanes)),
-        busy_rows_(std::make_unique<std::atomic_flag[]>(area.wave_count)) {}
+        busy_rows_(std::make_unique<std::atomic_flag[]>(area.wave_count)),
+        judgements_(checks_rows_ ? services::Judgements(hides_memory_, rules)
+                                 : services::Judgements()) {}
 
   // Moves every ready slot that the bundle names to processing. Answers calls that never block and
   // refused requests, and appends their rows to `answered`; appends all others to `batch`. Skips
@@ -139,6 +142,8 @@ class BottomHalf {
   bool functions_on_the_spot_;
   std::uint64_t row_lanes_;  // The lanes that a row has.
   std::unique_ptr<std::atomic_flag[]> busy_rows_;
+  // Of no call, unless rows are checked. The last member: a pass needs the others, in one line.
+  services::Judgements judgements_;
 };
 
 }  // namespace k2k::server

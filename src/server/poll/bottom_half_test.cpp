@@ -204,6 +204,29 @@ TEST_F(BottomHalfTest, answers_no_ops_on_the_spot_whatever_their_outcome_is_for)
   EXPECT_TRUE(detached_errors.take().empty());
 }
 
+TEST_F(BottomHalfTest, records_requests_that_it_accepts_and_answers_if_events_are_on) {
+  stats->events.turn(true);
+  protocol::Slot& pid = backend.plain.publish(1, 3, __NR_getpid);
+  pid.arguments[0] = 42;
+  static_cast<void>(backend.plain.publish(1, 4, __NR_read));
+  batch.clear();
+  answered.clear();
+  half.process({{1, 1u << 3 | 1u << 4}}, {.trace = true}, batch, answered, *stats);
+  std::vector<telemetry::EventKind> of_pid;
+  std::vector<telemetry::EventKind> of_read;
+  for (const telemetry::Event& event : stats->events.copy()) {
+    (event.lane == 3 ? of_pid : of_read).push_back(event.kind);
+    EXPECT_EQ(event.wave, 1u);
+    EXPECT_EQ(event.number, event.lane == 3 ? __NR_getpid : __NR_read);
+    if (event.lane == 3 && event.kind == telemetry::EventKind::accepted) {
+      EXPECT_EQ(event.argument, 42u);
+    }
+  }
+  using telemetry::EventKind;
+  EXPECT_EQ(of_pid, (std::vector{EventKind::accepted, EventKind::started, EventKind::completed}));
+  EXPECT_EQ(of_read, std::vector{EventKind::accepted}) << "it is answered later, by the worker";
+}
+
 // In split mode several threads process bundles, and a rescan and a queued bundle may name the same
 // request.
 TEST_F(BottomHalfTest, lets_two_threads_accept_a_slot_once_between_them) {

@@ -74,8 +74,8 @@ std::uint32_t TopHalf::drain(Bundle& bundle, std::uint32_t requests_max, ThreadS
     // doorbell counts as at least one request, whatever it names.
     while (requests < requests_max && doorbells < requests_max && ring->poll(doorbell)) {
       ++doorbells;
-      // A row beyond the area can only come from an invalid ring entry.
-      if (doorbell.wave >= area_->wave_count) continue;
+      // A row beyond the area, or of another half's ring, can only come from an invalid ring entry.
+      if (doorbell.wave >= area_->wave_count || !rings_here(doorbell.wave)) continue;
       bundle.push_back(doorbell);
       requests += number_of(doorbell.lanes);
     }
@@ -143,8 +143,7 @@ std::uint32_t TopHalf::rescan(Bundle& bundle, ThreadStats& stats, std::uint64_t 
   for (std::uint32_t step = 0; step < rows && step < area_->wave_count; ++step) {
     const std::uint32_t row = next_row_;
     next_row_ = row + 1 == area_->wave_count ? 0 : row + 1;
-    // Only rows that ring here: two top halves would accept another row's requests.
-    if (row % area_->ring_count % ring_step_ != first_ring_) continue;
+    if (!rings_here(row)) continue;
     std::uint64_t lanes = 0;
     for (std::uint32_t lane = 0; lane < area_->wave_lanes; ++lane) {
       if (observe(area_->slot(row, lane)).state == protocol::SlotState::ready) {

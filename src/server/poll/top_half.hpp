@@ -82,6 +82,10 @@ class TopHalf {
     std::uint32_t times = 0;                     // Such rescans since the ring reached it.
   };
 
+  // Two top halves that both took a row's doorbells would accept its requests twice.
+  [[nodiscard]] bool rings_here(std::uint32_t row) const {
+    return ring_step_ == 1 || row % area_->ring_count % ring_step_ == first_ring_;
+  }
   void wait_for_more(std::uint64_t end) const;
   std::uint32_t drain(Bundle& bundle, std::uint32_t requests_max, ThreadStats& stats);
   [[nodiscard]] bool any_urgent(const Bundle& bundle) const;

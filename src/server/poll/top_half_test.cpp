@@ -153,6 +153,21 @@ TEST_F(TopHalfTest, drops_a_doorbell_that_names_a_row_beyond_the_area) {
   EXPECT_EQ(stats->doorbells.value(), 3u);
 }
 
+// Found by a fuzzer: a work-item got the answer of a request that it had not made yet.
+TEST_F(TopHalfTest, drops_a_doorbell_for_a_row_that_rings_at_another_half) {
+  protocol::PlainArea area({.waves = 4, .rings = 2});
+  config.top_halves = 2;
+  Halves server(area.view(), config);
+  area.publish(3, 1, 39);
+  for (const std::uint32_t ring : {0u, 1u}) {
+    protocol::ring(area->rings[ring], protocol::take_ticket(area->rings[ring]), 3, 2);
+  }
+  EXPECT_FALSE(server.halves[0].collect(bundle, *stats)) << "row 3 rings at ring 1";
+  EXPECT_TRUE(server.halves[1].collect(bundle, *stats));
+  ASSERT_EQ(bundle.size(), 1u);
+  EXPECT_EQ(bundle[0].wave, 3u);
+}
+
 // A device that forges doorbells as fast as they are read must not keep the thread.
 TEST_F(TopHalfTest, reads_a_bounded_number_of_forged_doorbells_at_a_time) {
   protocol::PlainArea area({.ring_entries = 1024});

@@ -80,6 +80,13 @@ struct ServerParts {
     ((request.arguments[index++] = (std::uint64_t)(arguments)), ...);
     return request;
   }
+  // The device takes the answer, and may publish the slot again.
+  void take_answer(const services::Request& request) {
+    using protocol::SlotState;
+    protocol::Slot& slot = backend.area().slot(request.wave, request.lane);
+    protocol::move<SlotState::finished, SlotState::free, protocol::Side::device>(slot);
+    protocol::unlock(backend.area(), request.wave, std::uint64_t{1} << request.lane);
+  }
   // A read of an empty pipe, tried once.
   Pending tried_read(std::uint8_t lane, int pipe, std::span<char> buffer) {
     Pending call;

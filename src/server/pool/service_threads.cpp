@@ -22,7 +22,14 @@ ServiceThread& ServiceThreads::add_thread() {
   thread->index = static_cast<std::uint32_t>(threads_.size()) + 1;
   thread->account.stats = &thread->stats;
   thread->reserve();
+  thread->stats.events.turn(records_events_);
   return *threads_.emplace_back(std::move(thread));
+}
+
+void ServiceThreads::record_events(bool on) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& thread : threads_) thread->stats.events.turn(on);
+  records_events_ = on;
 }
 
 bool ServiceThreads::add(const Main& main, const char* name, std::uint32_t number) {

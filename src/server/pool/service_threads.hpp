@@ -45,6 +45,10 @@ class ServiceThreads {
   // From now on each thread that is started is behind these walls before it serves.
   void enclose_in(std::shared_ptr<const services::Walls> walls) { walls_ = std::move(walls); }
 
+  // Whether all threads record events (telemetry/event_ring.hpp) from now on. Throws
+  // std::bad_alloc; some may then record and others not.
+  void record_events(bool on);
+
   // Starts a thread; `name` is a format for `number`. False: the system gives no thread, or no
   // memory for one or for its walls, or release() was called.
   bool add(const Main& main, const char* name, std::uint32_t number = 0);
@@ -89,6 +93,7 @@ class ServiceThreads {
   std::condition_variable ended_;
   Threads threads_;
   bool released_ = false;
+  bool records_events_ = false;
 };
 
 }  // namespace k2k::server

@@ -44,8 +44,8 @@ void DescriptorWaits::enter(int descriptor, Line& line, Round& round) {
   const int error = set_.add(descriptor, line.events());
   if (error == 0) return;
   if (error == EBADF) return lose_file(line, 0, round);
-  // Not a file for epoll, or the user's limit of registrations is reached. poll(2) counts a file
-  // that epoll refuses as always ready: as it was not, no event of it is waited for.
+  // Not a file for epoll, or no memory. poll(2) counts a file that epoll refuses as always ready:
+  // as it was not, no event of it is waited for.
   for (auto stand = line.stands().begin(); stand != line.stands().end();) {
     Wait& wait = *(stand++)->wait;
     if (error == EPERM && wait.call.readiness.several) continue;
@@ -60,17 +60,12 @@ void DescriptorWaits::renew(int descriptor, Line& line, std::size_t kept, Round&
   enter(descriptor, line, round);
 }
 
-void DescriptorWaits::renew_all(Round& round) {
-  lines_.for_each_line([&](int descriptor, Line& line) { renew(descriptor, line, 0, round); });
-  set_.renew_wake();
-}
-
 void DescriptorWaits::lose_file(Line& line, std::size_t kept, Round& round) {
   std::size_t older = line.size() - std::min(kept, line.size());
   for (auto stand = line.stands().begin(); older != 0; --older) {
     Wait& wait = *(stand++)->wait;
     if (!wait.call.readiness.several) {
-      end_wait(wait, EBADF, round.answered);
+      give_up(wait, EBADF, round.answered);
     } else if (const services::Answer found = attempt(wait); !found.would_wait) {
       answer(wait, found.value, round.answered);
     }
@@ -85,6 +80,24 @@ void DescriptorWaits::sweep() {
 // -- the waits ------------------------------------------------------------------------------------
 
 void DescriptorWaits::add(const Pending& call, Instant moment, Round& round) {
+  add_due(call, moment, deadline_of(call.readiness, moment), round);
+}
+
+DescriptorWaits::Beside DescriptorWaits::add_beside(const Pending& call, Instant moment,
+                                                    Round& round) {
+  const services::Readiness& readiness = call.readiness;
+  if (readiness.several || readiness.queue != 0 || !set_.may_change()) return Beside::refused;
+  // The timer of such a call belongs to the thread that opens it.
+  if (services::sleeps_if_too_late(call.request.number)) return Beside::refused;
+  const Instant deadline = deadline_of(readiness, moment);
+  const bool renewed = readiness.descriptor >= 0;
+  const Instant due = renewed ? std::min(deadline, moment + check_every) : deadline;
+  if (due < blocked_end_) return Beside::refused;
+  add_due(call, moment, deadline, round);
+  return round.empty() && set_.reports_all() ? Beside::added : Beside::must_wake;
+}
+
+void DescriptorWaits::add_due(const Pending& call, Instant moment, Instant deadline, Round& round) {
   if (!slots_.add(call.request)) return;
   if (services::sleeps_if_too_late(call.request.number) && !timer_.open()) {
     slots_.remove(call.request);
@@ -92,7 +105,7 @@ void DescriptorWaits::add(const Pending& call, Instant moment, Round& round) {
     return;
   }
   try {
-    insert(call, moment, round);
+    insert(call, moment, deadline, round);
   } catch (const std::bad_alloc&) {
     slots_.remove(call.request);
     throw;
@@ -100,7 +113,7 @@ void DescriptorWaits::add(const Pending& call, Instant moment, Round& round) {
   sweep();
 }
 
-void DescriptorWaits::insert(const Pending& call, Instant moment, Round& round) {
+void DescriptorWaits::insert(const Pending& call, Instant moment, Instant deadline, Round& round) {
   const services::Readiness& readiness = call.readiness;
   if (readiness.queue != 0) {
     retried_.add(call, moment);
@@ -110,7 +123,7 @@ void DescriptorWaits::insert(const Pending& call, Instant moment, Round& round) 
     sleeps_.emplace(readiness.moment, call);
     return;
   }
-  Wait wait{.call = call, .list = {}, .deadline = deadline_of(readiness, moment)};
+  Wait wait{.call = call, .list = {}, .deadline = deadline};
   if (!readiness.several) {
     const auto events = static_cast<std::uint16_t>(readiness.events);
     const WaitingLines::Watched one{readiness.descriptor, events};
@@ -144,23 +157,32 @@ void DescriptorWaits::insert_wait(Wait&& wait, std::span<const WaitingLines::Wat
   }
 }
 
-void DescriptorWaits::wait(int wake, Round& round) {
+void DescriptorWaits::begin_wait(int wake, Round& round) {
   if (!set_.open()) {
     set_.make();
     lines_.for_each_line([&](int descriptor, Line& line) { enter(descriptor, line, round); });
     sweep();
   }
   set_.watch_wake(wake);
-  if (set_.open()) {
-    std::array<epoll_event, ReportSet::reports_max> room;
-    for (const epoll_event& report : set_.wait(room, next_look())) {
+  blocked_end_ = next_look(now());
+  has_set_ = set_.open();
+  if (has_set_) set_.begin(blocked_end_);
+}
+
+void DescriptorWaits::block() {
+  if (has_set_) return set_.block();
+  ::usleep(static_cast<useconds_t>(timeout_until(blocked_end_)) * 1'000);
+}
+
+void DescriptorWaits::end_wait(Round& round) {
+  if (has_set_) {
+    for (const epoll_event& report : set_.reports()) {
       const auto descriptor = static_cast<int>(report.data.u64);
       if (Line* const line = lines_.find(descriptor)) {
         serve(descriptor, *line, report.events, round);
       }
     }
   } else {
-    ::usleep(static_cast<useconds_t>(timeout_until(next_look())) * 1'000);
     lines_.for_each_line(
         [&](int descriptor, Line& line) { serve(descriptor, line, EPOLLERR, round); });
   }
@@ -168,7 +190,8 @@ void DescriptorWaits::wait(int wake, Round& round) {
   const Instant moment = now();
   if (!lines_.empty() && moment - renewed_ >= check_every) {
     renewed_ = moment;
-    renew_all(round);
+    lines_.for_each_line([&](int descriptor, Line& line) { renew(descriptor, line, 0, round); });
+    set_.renew_wake();
   }
   while (Wait* const late = lines_.late(moment)) expire(*late, round);
   sweep();
@@ -182,7 +205,7 @@ void DescriptorWaits::expire(Wait& wait, Round& round) {
   if (readiness.several) {
     return answer(wait, wait.list.look_at_last(readiness.moment), round.answered);
   }
-  if (!readiness.has_moment()) return end_wait(wait, EAGAIN, round.answered);
+  if (!readiness.has_moment()) return give_up(wait, EAGAIN, round.answered);
   const services::Answer found = attempt(wait);
   answer(wait, found.would_wait ? 0 : found.value, round.answered);
 }
@@ -205,12 +228,14 @@ void DescriptorWaits::retry(Instant moment, Round& round) {
       });
 }
 
-Instant DescriptorWaits::next_look() const {
+Instant DescriptorWaits::next_look(Instant moment) const {
   Instant look = lines_.first_deadline();
   if (!sleeps_.empty()) look = std::min(look, sleeps_.begin()->first);
   look = std::min(look, retried_.next());
-  if (!lines_.empty()) look = std::min(look, renewed_ + check_every);
-  if (set_.wake_lost() || !set_.open()) look = std::min(look, now() + unwoken_max);
+  // Once more without a call, too: a call that waits within this time need not wake the thread.
+  const Instant check = renewed_ + check_every;
+  if (!lines_.empty() || check > moment) look = std::min(look, check);
+  if (set_.wake_lost() || !set_.open()) look = std::min(look, moment + unwoken_max);
   return look;
 }
 
@@ -272,7 +297,7 @@ void DescriptorWaits::answer(Wait& wait, std::int64_t value, std::vector<Answere
   remove(wait);
 }
 
-void DescriptorWaits::end_wait(Wait& wait, int error, std::vector<Answered>& answered) {
+void DescriptorWaits::give_up(Wait& wait, int error, std::vector<Answered>& answered) {
   const auto moved = static_cast<std::int64_t>(wait.call.progress.bytes);
   // As Linux answers at the timeout of the socket: the connection goes on.
   if (error == EAGAIN && wait.call.request.number == SYS_connect) error = EINPROGRESS;
@@ -284,7 +309,7 @@ void DescriptorWaits::end(Whose whose, std::vector<Answered>& answered) {
     return whose == Whose::everybody || !call.request.detached();
   };
   lines_.for_each_wait([&](Wait& wait) {
-    if (ends(wait.call)) end_wait(wait, ECANCELED, answered);
+    if (ends(wait.call)) give_up(wait, ECANCELED, answered);
   });
   sweep();
   std::erase_if(sleeps_, [&](const Sleeps::value_type& sleep) {

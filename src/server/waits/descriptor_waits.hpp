@@ -22,7 +22,12 @@
 // Cost: a report costs the same whatever the number of descriptors, and time linear in the calls
 // that it answers; a renewal is linear in the number of descriptors.
 //
-// Threading: confined to one thread. Any thread may write to the wake descriptor.
+// A wait has three steps: begin_wait() ─▶ block() ─▶ end_wait(). While the thread is in block(),
+// other threads may add calls for which it need not wake (add_beside()): epoll_ctl(2) is permitted
+// meanwhile, and the blocked thread gets the reports of the new registrations, too.
+//
+// Threading: one thread waits, tries calls and answers. A lock of the owner guards all members but
+// block(), if other threads add calls. Any thread may write to the wake descriptor.
 
 #include <cstddef>
 #include <cstdint>
@@ -52,6 +57,7 @@ class DescriptorWaits {
     // wait, or DescriptorWaits cannot wait for it.
     std::vector<Pending> for_pool;
 
+    [[nodiscard]] bool empty() const { return answered.empty() && for_pool.empty(); }
     // Reserves room for `calls` calls, or for twice as many if it must grow.
     void reserve(std::size_t calls) {
       if (answered.capacity() < calls) answered.reserve(2 * calls);
@@ -72,10 +78,20 @@ class DescriptorWaits {
   void add(const Pending& call, Instant moment, Round& round);
   [[nodiscard]] std::size_t size() const { return slots_.size(); }
 
-  // Blocks until a descriptor is ready, a timeout has passed, `wake` is readable, or check_every
-  // has passed with calls waiting; tries the calls whose descriptor became ready. Appends results
-  // to `round`. Blocks at most 10 ms if `wake` is not open (any more).
-  void wait(int wake, Round& round);
+  // A wait until a descriptor is ready, a timeout has passed, `wake` is readable, or check_every
+  // has passed with calls waiting; at most 10 ms if `wake` is not open (any more). If begin_wait()
+  // appends results, the thread should not block.
+  void begin_wait(int wake, Round& round);
+  void block();
+  // Tries the calls whose descriptor became ready. Appends results.
+  void end_wait(Round& round);
+
+  enum class Beside : std::uint8_t { refused, added, must_wake };
+  // As add(), while the waiting thread is in block(). `refused`: the thread must add() it, because
+  // the call is due before the thread looks by itself, or waits for more than one descriptor or a
+  // moment. `must_wake`: there are results, the host program closed the set, or Linux did not
+  // accept the descriptor into it.
+  Beside add_beside(const Pending& call, Instant moment, Round& round);
 
   // Ends the waits of all calls, or of all that are not detached: a call that has moved some bytes
   // answers their number. Appends results.
@@ -85,7 +101,8 @@ class DescriptorWaits {
  private:
   using Sleeps = std::multimap<Instant, Pending>;  // By their ends.
 
-  void insert(const Pending& call, Instant moment, Round& round);
+  void add_due(const Pending& call, Instant moment, Instant deadline, Round& round);
+  void insert(const Pending& call, Instant moment, Instant deadline, Round& round);
   void insert_wait(Wait&& wait, std::span<const WaitingLines::Watched> watched, Instant moment,
                    Round& round);
   // Registers `descriptor`. If that fails, its calls end, or are left to threads that may block.
@@ -93,10 +110,9 @@ class DescriptorWaits {
   // Registers `descriptor` again. If the number is closed or belongs to another file, its calls
   // lose their file, but for the newest `kept`.
   void renew(int descriptor, Line& line, std::size_t kept, Round& round);
-  void renew_all(Round& round);
   void lose_file(Line& line, std::size_t kept, Round& round);
 
-  [[nodiscard]] Instant next_look() const;
+  [[nodiscard]] Instant next_look(Instant moment) const;
   void serve(int descriptor, Line& line, std::uint32_t ready, Round& round);
   services::Answer attempt(Wait& wait);
   services::Answer attempt(Pending& call);
@@ -106,7 +122,7 @@ class DescriptorWaits {
   void remove(Wait& wait);
   void answer(Wait& wait, std::int64_t value, std::vector<Answered>& answered);
   // Answers -error if no bytes were moved.
-  void end_wait(Wait& wait, int error, std::vector<Answered>& answered);
+  void give_up(Wait& wait, int error, std::vector<Answered>& answered);
   void sweep();
 
   router::Files* files_;
@@ -115,8 +131,11 @@ class DescriptorWaits {
   WaitingLines lines_;
   Sleeps sleeps_;
   RetriedCalls retried_;
-  OnceASlot slots_;  // Of the calls in `lines_`, `sleeps_` and `retried_`.
-  Instant renewed_{};
+  OnceASlot slots_;    // Of the calls in `lines_`, `sleeps_` and `retried_`.
+  Instant renewed_{};  // When all registrations were renewed, or the first one was made.
+  // Of block():
+  Instant blocked_end_{};
+  bool has_set_ = false;
 };
 
 }  // namespace k2k::server

@@ -30,7 +30,7 @@
 #include "base/system_call.hpp"
 #include "calls/rows.hpp"
 #include "router/door/files.hpp"
-#include "server/waits/descriptor_waits.hpp"
+#include "server/waits/descriptor_waits_fixture.hpp"
 
 namespace k2k::server {
 namespace {
@@ -98,6 +98,8 @@ struct Scene {
   std::vector<pollfd> list;
   std::array<fd_set, 3> sets;
   std::array<std::int64_t, 2> time{};
+  std::uint64_t mask = 0;
+  std::array<std::uint64_t, 2> pair = {reinterpret_cast<std::uint64_t>(&mask), 8};
 };
 
 struct Outcome {
@@ -175,7 +177,8 @@ class Polls : public testing::TestWithParam<Case> {
       if (of.peer) of.peer(scene);
     }
     const Instant patience = now() + 20s;
-    while (answer.would_wait && round.answered.empty() && now() < patience) waits.wait(wake, round);
+    while (answer.would_wait && round.answered.empty() && now() < patience)
+      wait_once(waits, wake, round);
     EXPECT_TRUE(round.for_pool.empty());
     EXPECT_EQ(waits.size(), 0u);
     ::close(wake);
@@ -322,6 +325,24 @@ std::vector<Case> list_cases() {
        [](Scene& s) { return s.make(__NR_poll, 0, 1'000'000'000, 1'000); },
        {},
        false},
+      {"a_mask",
+       [](Scene& s) {
+         s.time = {60, 0};
+         return fill_list(s), s.make(__NR_ppoll, s.list.data(), s.list.size(), &s.time, &s.mask, 8);
+       },
+       [](Scene& s) { send(s.pipes[1][1]); }},
+      {"a_mask_and_no_one_in_time",
+       [](Scene& s) {
+         s.time = {0, 30'000'000};
+         return fill_list(s), s.make(__NR_ppoll, s.list.data(), s.list.size(), &s.time, &s.mask, 8);
+       }},
+      {"a_mask_of_a_wrong_size",
+       [](Scene& s) {
+         s.time = {60, 0};
+         return fill_list(s), s.make(__NR_ppoll, s.list.data(), s.list.size(), &s.time, &s.mask, 7);
+       },
+       {},
+       false},
       {"a_wrong_time",
        [](Scene& s) { return fill_list(s), s.ppoll({0, 1'000'000'000}); },
        {},
@@ -396,6 +417,22 @@ std::vector<Case> set_cases() {
        }},
       {"the_rest_of_a_fine_time", [](Scene& s) { return fill_sets(s), s.pselect6(long_time); },
        [](Scene& s) { send(s.pipes[2][1]); }},
+      {"a_mask_of_sets",
+       [](Scene& s) {
+         fill_sets(s);
+         s.time = {60, 0};
+         return s.make(__NR_pselect6, 64, &s.sets[0], &s.sets[1], 0, &s.time, s.pair.data());
+       },
+       [](Scene& s) { send(s.pipes[2][1]); }},
+      {"a_mask_of_sets_that_cannot_be_read",
+       [](Scene& s) {
+         fill_sets(s);
+         s.time = {60, 0};
+         s.pair[0] = 8;
+         return s.make(__NR_pselect6, 64, &s.sets[0], &s.sets[1], 0, &s.time, s.pair.data());
+       },
+       {},
+       false},
       {"the_rest_of_no_fine_time", [](Scene& s) { return fill_sets(s), s.pselect6(short_time); }},
   };
 }
@@ -425,7 +462,7 @@ class PollsTest : public testing::Test {
   }
   void run_until(std::size_t answers) {
     const Instant patience = now() + 20s;
-    while (round.answered.size() < answers && now() < patience) waits.wait(wake, round);
+    while (round.answered.size() < answers && now() < patience) wait_once(waits, wake, round);
     EXPECT_EQ(round.answered.size(), answers);
     EXPECT_TRUE(round.for_pool.empty());
   }
@@ -506,7 +543,7 @@ TEST_F(PollsTest, wait_for_the_file_that_got_the_number) {
   ASSERT_EQ(::pipe2(later.data(), O_CLOEXEC), 0);
   ASSERT_EQ(::dup2(later[0], scene.pipes[0][0]), scene.pipes[0][0]);
   const Instant renewed = now() + DescriptorWaits::check_every + 100ms;
-  while (now() < renewed) waits.wait(wake, round);
+  while (now() < renewed) wait_once(waits, wake, round);
   EXPECT_TRUE(round.answered.empty());
   send(later[1]);
   run_until(1);
@@ -535,7 +572,7 @@ TEST_F(PollsTest, of_k2ks_own_descriptors_wait_for_no_event_of_theirs) {
   const std::uint64_t one = 1;
   ASSERT_EQ(::write(own.number(), &one, sizeof(one)), 8);
   ASSERT_EQ(::write(wake, &one, sizeof(one)), 8);
-  waits.wait(wake, round);
+  wait_once(waits, wake, round);
   EXPECT_TRUE(round.answered.empty());
   send(scene.pipes[0][1]);
   run_until(1);
