@@ -27,17 +27,22 @@ get_filename_component(K2K_CUDA_ROOT "${K2K_CUDA_ROOT}" DIRECTORY)
 
 add_custom_target(gpu_programs)  # Collects the targets with device code.
 
-# k2k_add_cuda_sources(<target> <source>...)
+# k2k_add_cuda_sources(<target> [EXACT] <source>...)
+#   EXACT: a product is rounded before its sum, as on x86-64, so that results have the CPU's bits.
 #   Compiles sources (relative to the calling folder) by nvcc into <target>, each through a file of
 #   its own that includes it: the same source may be part of the same program as C++, too.
 function(k2k_add_cuda_sources target)
-  foreach(source IN LISTS ARGN)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "EXACT" "" "")
+  foreach(source IN LISTS arg_UNPARSED_ARGUMENTS)
     cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
     cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${k2k_SOURCE_DIR}" OUTPUT_VARIABLE path)
     string(REPLACE "/" "_" name "${path}")
     set(unit "${CMAKE_CURRENT_BINARY_DIR}/cuda/${target}/${name}.cu")
     file(CONFIGURE OUTPUT "${unit}" CONTENT "#include \"${path}\"\n" @ONLY)
     target_sources(${target} PRIVATE "${unit}")
+    if(arg_EXACT)
+      set_source_files_properties("${unit}" PROPERTIES COMPILE_OPTIONS -fmad=false)
+    endif()
   endforeach()
   target_include_directories(${target} PRIVATE "${k2k_SOURCE_DIR}")
   add_dependencies(gpu_programs ${target})

@@ -22,6 +22,9 @@ endforeach()
 if(TARGET k2k_cli)
   list(APPEND built "${PROJECT_BINARY_DIR}/pages/manual-pages")
 endif()
+if(K2K_HIP)
+  list(APPEND built "$<TARGET_FILE:k2k_hip_registration>")
+endif()
 set(build "cmake --build ${PROJECT_BINARY_DIR}")
 cmake_path(GET PROJECT_BINARY_DIR FILENAME preset)
 if(PROJECT_BINARY_DIR STREQUAL "${PROJECT_SOURCE_DIR}/build/release")
@@ -43,12 +46,16 @@ install(SCRIPT "${PROJECT_BINARY_DIR}/manifest_begin.cmake")
 if(TARGET k2k)
   install(TARGETS k2k EXPORT k2kTargets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   install(EXPORT k2kTargets NAMESPACE k2k:: DESTINATION "${package_dir}")
+  if(K2K_HIP)
+    install(TARGETS k2k_hip_registration EXPORT k2kTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  endif()
   configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/k2kConfig.cmake.in"
-    "${PROJECT_BINARY_DIR}/k2kConfig.cmake" INSTALL_DESTINATION "${package_dir}")
+    "${PROJECT_BINARY_DIR}/k2kConfig.cmake" INSTALL_DESTINATION "${package_dir}"
+    PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
   write_basic_package_version_file("${PROJECT_BINARY_DIR}/k2kConfigVersion.cmake"
     COMPATIBILITY SameMinorVersion)
   install(FILES "${PROJECT_BINARY_DIR}/k2kConfig.cmake"
-    "${PROJECT_BINARY_DIR}/k2kConfigVersion.cmake" DESTINATION "${package_dir}")
+    "${PROJECT_BINARY_DIR}/k2kConfigVersion.cmake" "${PROJECT_SOURCE_DIR}/cmake/k2kHip.cmake" DESTINATION "${package_dir}")
 
   cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}"
     OUTPUT_VARIABLE libdir)
@@ -71,6 +78,10 @@ install(SCRIPT "${PROJECT_SOURCE_DIR}/cmake/install_headers.cmake")
 
 # The headers of the standard library that NVRTC lacks: -I<include>/k2k/modules/device/nvrtc.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/device/nvrtc"
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/k2k/modules/device")
+
+# The words of the language for clang without HIP's headers (k2kHip.cmake).
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/device/hip_language"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/k2k/modules/device")
 
 # --- The command line; it prints its own manual pages and completions. Some of its commands are

@@ -13,6 +13,15 @@
 // the pages first. Do not hold a lock of the program during an access that may fault: another
 // work-item of the same thread may need the lock.
 //
+// That is the cpu backend. A GPU has no halt at a fault that K2K could serve: there a region is
+// memory whose faults Linux or the GPU's driver resolves, without a request, and its counters are
+// 0:
+//
+//   device.reaches_host_pages   a mapping of Linux: a file is read at the first access, a copy is
+//                               made at once
+//   device.faults_on_managed    managed memory: filled at once, moved page by page on access
+//   neither                     refused, ENOTSUP
+//
 // Threading: members may be called from any thread. Kernels of every runtime in the process may use
 // the memory. Destroying a region while a kernel uses it is safe: that launch ends with an error.
 
@@ -46,9 +55,10 @@ class K2K_API DemandRegion {
   // destroying the last region removes it. Errors of all three functions:
   //   EINVAL   no bytes or no whole pages; no source; a negative offset; device.stack_bytes too
   //            small for a fault (the message names the least)
-  //   ENOTSUP  the runtime's device cannot halt at a fault
+  //   ENOTSUP  the runtime's device has no page faults
   //   EPERM, ENOSYS  userfaultfd(2) is not available; the message names the setting
   //   ENOMEM   no address space      ENOSPC  64 regions exist      EBADF  the descriptor
+  //   ENXIO    managed memory: the file ends before the last page; else as pread(2) and mmap(2)
   static Result<DemandRegion> zero(Runtime& runtime, std::size_t bytes,
                                    const DemandRegionOptions& options = {});
   // A private copy of the `bytes` at `from`, which must outlive the region. A page is copied at its

@@ -31,6 +31,10 @@
 #include "server/account/stats.hpp"
 #include "services/functions/host_callable.hpp"
 
+namespace k2k::backend {
+struct RegionHandle;  // backend/region.hpp
+struct RegionPlan;    // backend/demand_pages.hpp
+}  // namespace k2k::backend
 namespace k2k::protocol {
 struct AreaView;  // protocol/area.hpp
 }
@@ -38,6 +42,7 @@ struct AreaView;  // protocol/area.hpp
 namespace k2k {
 
 struct Serving;
+struct RequestEvents;
 
 using backend::DeviceInfo;
 using backend::LaunchReport;
@@ -116,9 +121,8 @@ class K2K_API Runtime {
   // Between any two kinds of memory. Errors: EIO.
   Status copy(void* to, const void* from, std::size_t bytes);
 
-  // Called by DemandRegion, before the first region. Errors: as backend::Backend::prepare_faults;
-  // EPERM.
-  Status prepare_faults();
+  // Called by DemandRegion. Errors: as backend::Backend::create_region; EPERM.
+  Result<backend::RegionHandle> create_region(const backend::RegionPlan& plan);
 
   [[nodiscard]] const DeviceInfo& device() const;
   // The memory shared by host and device. Programs do not need it; benchmarks and tests read it.
@@ -131,7 +135,8 @@ class K2K_API Runtime {
   [[nodiscard]] server::ServerConfig server_config() const;
 
  private:
-  friend struct Serving;  // runtime/serving.hpp
+  friend struct Serving;        // runtime/serving.hpp
+  friend struct RequestEvents;  // runtime/request_events.hpp
   struct K2K_INTERNAL State;
   K2K_INTERNAL explicit Runtime(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

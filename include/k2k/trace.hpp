@@ -59,6 +59,8 @@ class K2K_API Trace {
   [[nodiscard]] const std::string& name() const { return name_; }
   // True if the trace never ends by itself.
   [[nodiscard]] bool endless() const { return events_ == nullptr; }
+  // Its events as text, which parse() accepts; without events if it is endless.
+  [[nodiscard]] std::string text() const;
   [[nodiscard]] std::size_t events() const { return events_ == nullptr ? 0 : events_->size(); }
 
   // Replays it to its end, and waits until every request is answered. `report`, if given, is also

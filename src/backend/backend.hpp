@@ -23,6 +23,7 @@
 #include "backend/foreign_kernels.hpp"
 #include "backend/kernel_image.hpp"
 #include "backend/launch.hpp"
+#include "backend/region.hpp"
 #include "base/ranges.hpp"
 #include "base/result.hpp"
 #include "base/units.hpp"
@@ -139,13 +140,14 @@ class Backend {
   // Called after the completing stores; takes care of the ordering towards the sleeper itself.
   virtual void resume(const std::uint32_t* waves, std::size_t count) noexcept = 0;
 
-  // Makes ready for kernels that touch demand-paged regions (demand_pages.hpp). Errors:
-  //   ENOTSUP  the device cannot halt at a fault
-  //   EINVAL   a work-item's stack is too small for one; the message names the least
-  virtual Status prepare_faults() {
+  // Memory with pages that are brought in when a kernel first accesses them: by requests
+  // (demand_pages.hpp), or by the device itself (device_regions.hpp). Return it with
+  // retire_region(); it may outlive the device. Errors: those of the two; also
+  //   ENOTSUP  the device cannot fault
+  //   EINVAL   a work-item's stack is too small for a fault; the message names the least
+  virtual Result<RegionHandle> create_region(const RegionPlan&) {
     return Error{ENOTSUP, "the device '" + info().name +
-                              "' cannot halt at a page fault; demand-paged regions need backend = "
-                              "\"cpu\""};
+                              "' has no page faults; demand-paged regions need backend = \"cpu\""};
   }
   // The times of work-items' faults that became requests, since the device was made.
   [[nodiscard]] virtual telemetry::RequestReport fault_report() const { return {}; }

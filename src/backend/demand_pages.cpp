@@ -15,8 +15,10 @@
 #include <mutex>
 #include <new>
 #include <thread>
+#include <utility>
 
 #include "backend/cpu/fault_signal.hpp"
+#include "backend/device_regions.hpp"
 #include "backend/page_filling.hpp"
 #include "base/own_descriptors.hpp"
 #include "base/units.hpp"
@@ -198,23 +200,6 @@ Result<int> open_userfaultfd() {
   return faults;
 }
 
-Status check(const RegionPlan& plan) {
-  const std::string what = "demand region '" + plan.name + "': ";
-  if (plan.bytes == 0 || plan.bytes % demand_page_bytes != 0) {
-    return Error{EINVAL, what + std::to_string(plan.bytes) +
-                             " bytes; a region has whole pages of " +
-                             std::to_string(demand_page_bytes) + " bytes, at least one"};
-  }
-  if (plan.source == PageSource::copy && plan.copy_from == nullptr) {
-    return Error{EINVAL, what + "no memory to copy from (a null pointer)"};
-  }
-  if (plan.source == PageSource::file && plan.offset < 0) {
-    return Error{EINVAL, what + "the offset in the file is " + std::to_string(plan.offset) +
-                             "; it must be at least 0"};
-  }
-  return {};
-}
-
 // Unmaps ranges that no kernel can hold any more. Expects table_mutex held.
 void free_retired() {
   if (kernel_runs.load(std::memory_order_seq_cst) != 0) return;
@@ -238,6 +223,23 @@ void free_retired() {
 }
 
 }  // namespace
+
+Status check(const RegionPlan& plan) {
+  const std::string what = "demand region '" + plan.name + "': ";
+  if (plan.bytes == 0 || plan.bytes % demand_page_bytes != 0) {
+    return Error{EINVAL, what + std::to_string(plan.bytes) +
+                             " bytes; a region has whole pages of " +
+                             std::to_string(demand_page_bytes) + " bytes, at least one"};
+  }
+  if (plan.source == PageSource::copy && plan.copy_from == nullptr) {
+    return Error{EINVAL, what + "no memory to copy from (a null pointer)"};
+  }
+  if (plan.source == PageSource::file && plan.offset < 0) {
+    return Error{EINVAL, what + "the offset in the file is " + std::to_string(plan.offset) +
+                             "; it must be at least 0"};
+  }
+  return {};
+}
 
 Result<RegionHandle> create_region(const RegionPlan& plan) {
   if (Status fits = check(plan); !fits) return fits.error();
@@ -304,10 +306,11 @@ Result<RegionHandle> create_region(const RegionPlan& plan) {
   }
   if (regions.fetch_add(1, std::memory_order_seq_cst) == 0)
     cpu::install_fault_handler(cpu::FaultUser::region);
-  return RegionHandle{index, static_cast<std::byte*>(data)};
+  return RegionHandle{index, static_cast<std::byte*>(data), nullptr};
 }
 
-void retire_region(const RegionHandle& region) {
+void retire_region(RegionHandle region) {
+  if (region.pages != nullptr) return retire_pages(std::move(region.pages));
   const std::lock_guard lock(table_mutex);
   Place& place = places[region.place];
   K2K_EXPECT(place.state.load(std::memory_order_relaxed) == PlaceState::live);
@@ -324,6 +327,7 @@ void retire_region(const RegionHandle& region) {
 }
 
 RegionCounters region_counters(const RegionHandle& region) {
+  if (region.pages != nullptr) return {};
   const Place& place = places[region.place];
   return {place.pages.load(std::memory_order_relaxed),
           place.in_place.load(std::memory_order_relaxed)};
@@ -398,8 +402,12 @@ int populate_missing(std::uintptr_t begin, std::size_t bytes, PageAccess access,
 
 KernelRuns::KernelRuns() noexcept { kernel_runs.fetch_add(1, std::memory_order_seq_cst); }
 
+bool kernels_run() noexcept { return kernel_runs.load(std::memory_order_seq_cst) != 0; }
+
 KernelRuns::~KernelRuns() {
-  if (kernel_runs.fetch_sub(1, std::memory_order_seq_cst) != 1 || !any_region()) return;
+  if (kernel_runs.fetch_sub(1, std::memory_order_seq_cst) != 1) return;
+  free_retired_pages();
+  if (!any_region()) return;
   const std::lock_guard lock(table_mutex);
   free_retired();
 }

@@ -12,6 +12,9 @@
 // returns EFAULT. A retired range stays mapped, and empty, while a kernel may still hold its
 // address.
 //
+// A GPU cannot halt at such a fault: there Linux or the driver resolves faults
+// (device_regions.hpp), and none of this is used but RegionPlan and KernelRuns.
+//
 // A table of regions_max places, read without a lock: a reader pins the place, then checks it. The
 // signal handler is installed with the first region and removed with the last.
 //
@@ -52,9 +55,12 @@ struct RegionPlan {
 //   EPERM, ENOSYS  userfaultfd is not available; the message names the setting
 Result<RegionHandle> create_region(const RegionPlan& plan);
 
+// EINVAL (no bytes or no whole pages, no source, a negative offset), naming the region.
+Status check(const RegionPlan& plan);
+
 // Returns its pages at once, and its addresses when no kernel runs. A fault that is being resolved
 // is answered ESTALE. Does not wait.
-void retire_region(const RegionHandle& region);
+void retire_region(RegionHandle region);
 
 [[nodiscard]] RegionCounters region_counters(const RegionHandle& region);
 
@@ -105,6 +111,9 @@ Populated populate(std::uintptr_t begin, std::size_t bytes, PageAccess access, R
 // are ignored. Returns 0 or a positive errno.
 int populate_missing(std::uintptr_t begin, std::size_t bytes, PageAccess access,
                      Reading reading) noexcept;
+
+// Does any kernel run?
+[[nodiscard]] bool kernels_run() noexcept;
 
 // Encloses a launch: retired ranges are kept during launches.
 class KernelRuns {

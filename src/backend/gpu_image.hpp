@@ -1,11 +1,15 @@
 #pragma once
-// Makes a KernelImage with a vendor's compiler: the kernel is an instance of the launching kernel,
-// and the vendor's run-time library, linked into the same program, finds its device code.
+// Makes a KernelImage with a vendor's compiler: the kernel is an instance of the launching kernel.
+// Its device code is found by CUDA's run-time library, linked into the same program, or, for HIP,
+// by a library of K2K's (backend/hip/registration/).
 //
 // Included by compiled_for.hpp, for nvcc and hipcc; other compilers see an empty file.
 
 #if defined(__CUDACC__) || defined(__HIP__)
 
+#if defined(__HIP__)
+#include "backend/hip/hip_kernel.hpp"
+#endif
 #include "backend/kernel_image.hpp"
 #include "device/platform/platform.hpp"
 
@@ -22,7 +26,7 @@ struct GpuKernel {
       sizeof(Kernel) <= closure_bytes_max,
       "a kernel captures at most 3,072 bytes: put the rest into Runtime::allocate_shared()");
 
-  static void* load([[maybe_unused]] const char** why) {
+  static void* load(const char** why) {
     const auto stub = reinterpret_cast<const void*>(&device::platform::run_kernel<Kernel>);
 #if defined(__CUDACC__)
     cudaFunction_t function = nullptr;
@@ -31,7 +35,9 @@ struct GpuKernel {
     *why = cudaGetErrorString(failed);
     return nullptr;
 #else
-    return const_cast<void*>(stub);  // No backend for it exists yet: compiled, never run.
+    const hip::HipKernel* const kernel = k2k_hip_kernel(stub);
+    if (kernel == nullptr) *why = "its code object is not registered";
+    return const_cast<hip::HipKernel*>(kernel);
 #endif
   }
 

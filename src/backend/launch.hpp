@@ -40,6 +40,8 @@ struct DeviceInfo {
   bool runs_kernels = true;         // If not, launch() takes another input (trace/trace.hpp).
   // Can the device address memory of a host's mmap(2)? If not, mmap from a kernel answers ENOTSUP.
   bool reaches_host_pages = true;
+  // If not: does it fault on memory that its driver manages, while the host uses that, too?
+  bool faults_on_managed = false;
   std::vector<Capability> capabilities;
 };
 

@@ -30,9 +30,11 @@ class LaunchGate {
 
   // Call it before the kernel may ring.
   void open() noexcept {
-    open_.store(1, std::memory_order_seq_cst);
+    open_silently();
     if (waiting_.load(std::memory_order_seq_cst) != 0) word_.notify();  // Pairs with wait().
   }
+  // The same, and sleeping threads sleep on. For devices that wake the word when they ring.
+  void open_silently() noexcept { open_.store(1, std::memory_order_seq_cst); }
   // Call it after the last kernel can have rung, and after its doorbells are visible to this
   // thread: a thread that sees the gate closed also sees those doorbells.
   void close() noexcept { open_.store(0, std::memory_order_seq_cst); }

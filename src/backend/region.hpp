@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 namespace k2k::backend {
 
@@ -17,14 +18,16 @@ enum class FaultHandling : std::uint8_t {
 };
 
 struct RegionCounters {
-  std::uint64_t pages = 0;     // Filled, by any thread.
+  std::uint64_t pages = 0;     // Filled, by any thread. 0 where the device brings pages in itself.
   std::uint64_t in_place = 0;  // Faults resolved by the faulting thread itself.
 };
 
-// A region of the table; return it with retire_region().
+// A region of the table, or pages that a device brings in itself (device_regions.hpp); return it
+// with retire_region().
 struct RegionHandle {
   std::uint32_t place = 0;
   std::byte* data = nullptr;
+  std::shared_ptr<void> pages = {};  // Null: a region of the table.
 };
 
 }  // namespace k2k::backend

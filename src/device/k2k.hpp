@@ -15,6 +15,7 @@
 #include "device/atomic.hpp"
 #include "device/host_call.hpp"
 #include "device/invoke.hpp"
+#include "device/long_read.hpp"
 #include "device/print.hpp"
 #include "device/wrappers.hpp"
 
@@ -61,3 +62,24 @@ K2K_DEVICE inline std::uint64_t shuffle(std::uint64_t value, std::uint32_t from)
   auto& name = *static_cast<std::remove_reference_t<Type>*>( \
       ::k2k::device::platform::local_memory(&name##_tag, sizeof(Type), alignof(Type)))
 #endif
+
+namespace k2k {
+
+// A long read by the work-group, as several requests at a time: device/long_read.hpp. Collective.
+K2K_DEVICE inline long pread_together(int fd, void* buffer, std::size_t bytes,
+                                      std::int64_t offset) {
+  K2K_LOCAL(device::LongRead, read);
+  const std::size_t part = device::long_read_part(bytes, group_size());
+  const std::size_t first = item_rank() * part;
+  barrier();  // The items' data is complete, and an earlier answer was read.
+  if (item_rank() < long_read_parts_max && (first < bytes || item_rank() == 0)) {
+    const std::size_t left = bytes - first;
+    read.answers[item_rank()] =
+        device::read_part(fd, static_cast<char*>(buffer) + first, left < part ? left : part,
+                          offset + static_cast<std::int64_t>(first));
+  }
+  barrier();
+  return device::long_read_answer(read, bytes, part);
+}
+
+}  // namespace k2k

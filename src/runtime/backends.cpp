@@ -10,6 +10,9 @@
 #if defined(K2K_HAS_CUDA)
 #include "backend/cuda/cuda.hpp"
 #endif
+#if defined(K2K_HAS_HIP)
+#include "backend/hip/hip.hpp"
+#endif
 
 namespace k2k::runtime {
 
@@ -26,6 +29,9 @@ constexpr Entry entries[] = {
 #if defined(K2K_HAS_CUDA)
     {"cuda", backend::cuda::create},
 #endif
+#if defined(K2K_HAS_HIP)
+    {"hip", backend::hip::create},
+#endif
 };
 
 }  // namespace
@@ -41,8 +47,10 @@ Result<std::unique_ptr<backend::Backend>> create_backend(const std::string& name
   for (const Entry& entry : entries) {
     if (name == entry.name) return entry.create(config);
   }
-  return Error{ENODEV, fmt::format("there is no backend '{}' in this build; backends: {}", name,
-                                   fmt::join(backend_names(), ", "))};
+  const bool gpu = name == "cuda" || name == "hip";  // Names of presets, too.
+  return Error{ENODEV, fmt::format("there is no backend '{}' in this build; backends: {}{}", name,
+                                   fmt::join(backend_names(), ", "),
+                                   gpu ? "; ./dev build --preset " + name + " has it" : "")};
 }
 
 }  // namespace k2k::runtime

@@ -5,9 +5,11 @@
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "backend/demand_pages.hpp"
+#include "backend/device_regions.hpp"
 
 namespace k2k {
 
@@ -27,13 +29,17 @@ DemandRegion& DemandRegion::operator=(DemandRegion&& other) noexcept {
 }
 
 DemandRegion::~DemandRegion() {
-  // A forked child has neither the addresses nor the registration.
-  if (handle_.data != nullptr && creator_ == ::getpid()) backend::retire_region(handle_);
+  if (handle_.data == nullptr) return;
+  // A forked child has neither the addresses nor the registration, and no driver.
+  if (creator_ != ::getpid()) {
+    static_cast<void>(new std::shared_ptr<void>(std::move(handle_.pages)));
+    return;
+  }
+  backend::retire_region(std::move(handle_));
 }
 
 Result<DemandRegion> DemandRegion::create(Runtime& runtime, const backend::RegionPlan& plan) {
-  if (Status ready = runtime.prepare_faults(); !ready) return ready.error();
-  const Result<backend::RegionHandle> handle = backend::create_region(plan);
+  const Result<backend::RegionHandle> handle = runtime.create_region(plan);
   if (!handle) return handle.error();
   return DemandRegion(handle.value(), plan.bytes);
 }
@@ -75,9 +81,11 @@ Status DemandRegion::populate(std::size_t offset, std::size_t bytes) {
     return Error{EINVAL, fmt::format("bytes {} to {} are not inside a demand region of {} bytes",
                                      offset, offset + bytes, bytes_)};
   }
-  const int error =
-      backend::populate_missing(reinterpret_cast<std::uintptr_t>(handle_.data) + offset, bytes,
-                                backend::PageAccess::write, backend::Reading::blocking);
+  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(handle_.data) + offset;
+  const int error = handle_.pages != nullptr
+                        ? backend::touch_pages(begin, bytes)
+                        : backend::populate_missing(begin, bytes, backend::PageAccess::write,
+                                                    backend::Reading::blocking);
   if (error == 0) return {};
   return Error{error, fmt::format("a page of the demand region in bytes {} to {} cannot be brought "
                                   "in: {}",

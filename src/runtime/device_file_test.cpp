@@ -5,7 +5,9 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/file.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -218,6 +220,52 @@ TEST_F(DeviceFileOfARuntime, a_limit_of_files_lengths_is_an_error) {
   EXPECT_TRUE(runtime->drain());
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
   EXPECT_EQ(text_of(path), text) << "as it was";
+}
+
+// The folder becomes a file system of a few pages, for the calling thread and those that it starts.
+bool mount_small_disk(const std::string& folder) {
+  return ::unshare(CLONE_NEWNS) == 0 &&
+         ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount("k2k", folder.c_str(), "tmpfs", 0, "size=64k,mode=0700") == 0;
+}
+// Returns the file that takes all the room.
+std::string fill(const std::string& folder) {
+  std::string path = folder + "/full";
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  const std::string page(4'096, 'x');
+  while (::write(file.number(), page.data(), page.size()) > 0) continue;
+  EXPECT_EQ(errno, ENOSPC);
+  return path;
+}
+
+TEST_F(DeviceFileOfARuntime, a_full_disk_is_an_error_and_a_disk_that_fills_later_is_none) {
+  bool mounted = false;
+  std::thread([&] {
+    mounted = mount_small_disk(folder_);
+    if (!mounted) return;
+    const std::string full = fill(folder_);
+    const auto refused = with_device_file();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ENOSPC);
+    EXPECT_NE(refused.error().message.find(
+                  "No space left on device; make room there, or set control.device_file = false"),
+              std::string::npos)
+        << refused.error().message;
+    ASSERT_EQ(::unlink(full.c_str()), 0);
+    EXPECT_TRUE(std::filesystem::is_empty(folder_)) << "nothing stays";
+
+    auto runtime = with_device_file();
+    ASSERT_TRUE(runtime) << runtime.error().message;
+    const std::string path = runtime->stats().control.device_file;
+    const std::string text = text_of(path);
+    fill(folder_);
+    ASSERT_TRUE(runtime->launch({.groups = 1, .group_items = 1},
+                                [] K2K_DEVICE { static_cast<void>(k2k::nop(k2k::work_item)); }));
+    EXPECT_TRUE(runtime->drain());
+    EXPECT_NE(text_of(path), text) << "its pages are its own: it is renewed";
+    EXPECT_EQ(text_of(path).size(), text.size());
+  }).join();
+  if (!mounted) GTEST_SKIP() << "this user may not mount; run as root";
 }
 
 TEST_F(DeviceFileOfARuntime, a_child_of_fork_does_not_keep_it) {

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "k2k/memory.hpp"
@@ -17,6 +18,7 @@
 #include "runtime/control.hpp"
 #include "runtime/descriptor_table.hpp"
 #include "runtime/device_file.hpp"
+#include "runtime/request_events.hpp"
 #include "runtime/serving.hpp"
 #include "runtime/settings/config.hpp"
 #include "runtime/settings/policy_file.hpp"
@@ -43,8 +45,13 @@ struct Runtime::State {
   // Threads do not survive fork(): the child has a picture of a runtime, not one.
   [[nodiscard]] bool forked() const { return ::getpid() != creator; }
 
-  // Is memory of allocate() the device's alone, by addresses of CUDA?
-  [[nodiscard]] bool has_cuda_memory() const { return backend->info().platform == "cuda"; }
+  // The vendor's memory that allocate() gives: registered, so that files are read straight into it.
+  [[nodiscard]] std::optional<MemoryKind> vendor_memory() const {
+    const std::string& platform = backend->info().platform;
+    if (platform == "cuda") return MemoryKind::cuda;
+    if (platform == "hip") return MemoryKind::hip;
+    return std::nullopt;
+  }
 
   // Why `member` cannot be used now: after fork(), or by a host function, for which it would wait.
   [[nodiscard]] Status usable(const char* member) const;
@@ -248,14 +255,14 @@ Result<std::vector<server::DetachedError>> Runtime::drain() {
 Result<void*> Runtime::allocate(std::size_t bytes) {
   if (state_->forked()) return forked_error();
   Result<void*> memory = state_->backend->allocate(bytes);
-  if (memory && state_->has_cuda_memory()) {
-    static_cast<void>(register_memory(memory.value(), bytes, MemoryKind::cuda).ok());
+  if (const std::optional<MemoryKind> kind = state_->vendor_memory(); memory && kind) {
+    static_cast<void>(register_memory(memory.value(), bytes, *kind).ok());
   }
   return memory;
 }
 void Runtime::free(void* address) {
   if (state_->forked()) return;
-  if (address != nullptr && state_->has_cuda_memory()) {
+  if (address != nullptr && state_->vendor_memory()) {
     static_cast<void>(unregister_memory(address).ok());
   }
   state_->backend->free(address);
@@ -273,9 +280,9 @@ Status Runtime::copy(void* to, const void* from, std::size_t bytes) {
   return state_->backend->copy(to, from, bytes);
 }
 
-Status Runtime::prepare_faults() {
+Result<backend::RegionHandle> Runtime::create_region(const backend::RegionPlan& plan) {
   if (state_->forked()) return forked_error();
-  return state_->backend->prepare_faults();
+  return state_->backend->create_region(plan);
 }
 
 const DeviceInfo& Runtime::device() const { return state_->backend->info(); }
@@ -293,6 +300,14 @@ Status Runtime::reconfigure(const server::ServerConfig& config) {
 }
 server::ServerConfig Runtime::server_config() const {
   return state_->forked() ? server::ServerConfig{} : state_->server->config();
+}
+
+Result<std::vector<telemetry::Event>> RequestEvents::of(const Runtime& runtime) {
+  if (runtime.state_->forked()) return forked_error();
+  if (!runtime.state_->server->config().trace) {
+    return Error{EINVAL, "this runtime records no events; set server.trace = true"};
+  }
+  return runtime.state_->server->events();
 }
 
 Result<backend::ForeignKernels*> Serving::kernels_of(Runtime& runtime, const char* member) {

@@ -63,6 +63,8 @@ Result<Trace> Trace::named(std::string_view name, std::uint64_t seed) {
   return Trace(std::string(name), nullptr, seed);
 }
 
+std::string Trace::text() const { return backend::trace::text_of(endless() ? Events{} : *events_); }
+
 std::vector<std::string> Trace::names() { return backend::trace::load_names(); }
 
 Result<TraceReport> Trace::replay(Runtime& runtime, const TraceOptions& options,

@@ -4,10 +4,14 @@
 #include "k2k/trace.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -78,6 +82,20 @@ TEST(TraceReplay, makes_real_calls_of_every_kind_and_gets_right_answers) {
   expect_all_answered(report, runtime, 200);
   EXPECT_GT(report->device.count(), 0);
   EXPECT_GT(report->delay_us(0.5), 0);
+}
+
+TEST(TraceReplay, gives_pages_back_asks_for_their_nodes_and_queues_signals) {
+  Runtime runtime = started();
+  const auto report = parsed(repeated("+1 fault 131072\n+1 release 131072\n+1 signal", 50))
+                          .replay(runtime, {.outstanding = 16});
+  expect_all_answered(report, runtime, 150);
+  if (::syscall(SYS_move_pages, 0, 0ul, nullptr, nullptr, nullptr, 0) != 0) {
+    GTEST_SKIP() << "this machine refuses move_pages(2): " << std::strerror(errno);
+  }
+  Runtime other = started();
+  expect_all_answered(parsed(trace_of("+1 fault 4096\n+1 move_pages 31\n+1 move_pages 1\n"))
+                          .replay(other, {.outstanding = 2}),
+                      other, 3);
 }
 
 TEST(TraceReplay, is_the_same_under_every_way_to_serve) {
@@ -339,6 +357,12 @@ TEST(TraceOf, replays_events_without_a_text) {
   ASSERT_FALSE(wrong.ok());
   EXPECT_EQ(wrong.error().code, EINVAL);
   EXPECT_EQ(wrong.error().message, "made: event 0: 3 is no such amount; nop takes nothing");
+}
+
+TEST(TraceOf, is_the_text_that_gives_it_back) {
+  const std::string text = trace_of("0 nop\n+2.5 fault 4096 tenant=2 urgent\n");
+  EXPECT_EQ(parsed(text).text(), text);
+  EXPECT_EQ(Trace::named("uniform").value().text(), trace_of(""));
 }
 
 TEST(TraceOf, makes_requests_for_tenants) {

@@ -14,6 +14,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
@@ -80,6 +81,14 @@ class DeviceUnderTest : public testing::TestWithParam<Setup> {
 
   // Of server.threads_max, with one top half.
   static std::uint32_t threads_least() { return GetParam().staged ? 4 : 3; }
+
+  // Or until patience ends, after which the test goes on and says what is missing.
+  static void wait_until_in_flight(const Runtime& runtime, std::uint32_t requests) {
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    while (runtime.stats().in_flight < requests && std::chrono::steady_clock::now() < patience) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
 
   template <class Kernel>
   LaunchReport launch(Runtime& runtime, std::uint32_t groups, std::uint32_t items,

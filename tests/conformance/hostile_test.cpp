@@ -359,6 +359,70 @@ TEST_P(Hostile, no_call_can_open_memory_of_the_process_for_writing) {
   EXPECT_EQ(WEXITSTATUS(status), good);
 }
 
+// Files by which a process or a thread changes itself: a service thread that writes them changes
+// the host program, or every later call that it makes.
+TEST_P(Hostile, no_call_can_change_the_process_by_a_file_of_its) {
+  const int status = status_of_child([this] {
+    std::set<int> own;
+    Runtime runtime = start_and_look(own, server::CallPolicy::any);
+    const auto content = [](const std::string& path) {
+      std::string line;
+      std::getline(std::ifstream(path), line);
+      return line;
+    };
+    const std::string link = testing::TempDir() + "k2k_hostile_" + std::to_string(::getpid());
+    expect(::symlink("/proc/self/oom_score_adj", link.c_str()) == 0, not_started);
+    const int process = ::open("/proc/self", O_PATH | O_CLOEXEC);
+    const int score = ::open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
+    const std::string again = "/proc/self/fd/" + std::to_string(score);
+    const std::string before = content("/proc/self/oom_score_adj");
+    const std::vector<std::string> paths = {
+        "/proc/self/oom_score_adj",
+        "/proc/self/oom_adj",
+        "/proc/self/autogroup",
+        "/proc/self/comm",
+        "/proc/self/coredump_filter",
+        "/proc/self/clear_refs",
+        "/proc/self/timerslack_ns",
+        "/proc/self/uid_map",
+        "/proc/thread-self/comm",
+        "/proc/thread-self/attr/current",
+        "/proc/thread-self/attr/exec",
+        "/proc/thread-self/attr/fscreate",
+        "/proc/thread-self/attr/keycreate",
+        "/proc/thread-self/attr/sockcreate",
+        "/proc/" + std::to_string(::getppid()) + "/oom_score_adj",
+        link,
+        again,
+    };
+    std::atomic<int> written{0};
+    std::atomic<int> refused{0};
+    const auto attack = [&] {
+      const auto try_to_write = [&](const k2k::Reply& file) {
+        refused += file.error() == EPERM;
+        if (file.ok()) written += k2k::write(k2k::work_item, file.fd(), "777", 3) == 3;
+      };
+      for (const std::string& path : paths) {
+        try_to_write(k2k::open(k2k::work_item, path.c_str(), O_WRONLY));
+      }
+      try_to_write(k2k::openat(k2k::work_item, process, "oom_score_adj", O_RDWR));
+      try_to_write(k2k::syscall(k2k::work_item, k2k::strong, __NR_creat, link.c_str(), 0600));
+      const std::uint64_t how[3] = {O_WRONLY, 0, 0};
+      try_to_write(
+          k2k::syscall(k2k::work_item, k2k::strong, __NR_openat2, process, "comm", how, 24));
+    };
+    expect(runtime.launch({1, 1}, attack).ok(), not_served);
+    ::unlink(link.c_str());
+    // Linux may have no file of some names, or refuse this user by another error.
+    expect(written.load() == 0 && refused.load() >= 9, not_refused);
+    expect(content("/proc/self/oom_score_adj") == before, not_refused);
+    expect(content("/proc/self/comm") != "777" && own_threads().size() >= 2, not_refused);
+    expect_unharmed(runtime);
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), good);
+}
+
 // The table of calls says which these are; a call that is not refused here could do any harm.
 TEST_P(Hostile, every_call_that_the_table_refuses_answers_eperm) {
   const int status = status_of_child([this] {

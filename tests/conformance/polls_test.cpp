@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <ctime>
 #include <memory>
 #include <thread>
@@ -131,6 +132,92 @@ TEST_P(Polls, by_epoll_sets_need_no_threads) {
   });
 }
 
+// Every signal passes, or none does: neither changes the service threads.
+TEST_P(Polls, with_masks_need_no_threads) {
+  const EpollSet events(pipes[0].in());
+  const std::array<std::uint64_t, 2> masks = {0, ~std::uint64_t{0}};
+  expect_all_woken([&](std::uint32_t rank) -> long {
+    const std::uint64_t* const mask = &masks[rank / 4 % 2];
+    const std::array<std::uint64_t, 2> pair = {reinterpret_cast<std::uint64_t>(mask), 8};
+    epoll_event got{};
+    switch (rank % 4) {
+      case 0:
+        return k2k::ppoll(k2k::work_item, lists[rank].data(), descriptors_each, nullptr, mask, 8);
+      case 1:
+        return k2k::pselect6(k2k::work_item, FD_SETSIZE, &sets[rank], nullptr, nullptr, nullptr,
+                             pair.data());
+      case 2:
+        return k2k::epoll_pwait(k2k::work_item, events.number, &got, 1, -1, mask, 8);
+      default:
+        return k2k::epoll_pwait2(k2k::work_item, events.number, &got, 1, nullptr, mask, 8);
+    }
+  });
+}
+
+// A signal that the host's threads block stays pending, although the mask of a device's call would
+// let it pass: a service thread runs no handler of the program for a work-item.
+TEST_P(Polls, with_a_mask_take_no_signal_of_the_host) {
+  static std::atomic<int> handled{0};
+  struct sigaction counts{};
+  struct sigaction before{};
+  counts.sa_handler = [](int) { ++handled; };
+  handled = 0;
+  ASSERT_EQ(::sigaction(SIGUSR2, &counts, &before), 0);
+  sigset_t one;
+  sigset_t usual;
+  sigemptyset(&one);
+  sigaddset(&one, SIGUSR2);
+  pthread_sigmask(SIG_BLOCK, &one, &usual);
+  {
+    Runtime runtime = start_for_thousand();
+    std::atomic<long> answer{0};
+    std::thread host([&] {
+      wait_until_in_flight(runtime, 1);
+      ::kill(::getpid(), SIGUSR2);
+      std::this_thread::sleep_for(20ms);
+      EXPECT_EQ(runtime.stats().in_flight, 1u) << "the call waits on";
+      write_to_all();
+    });
+    launch(runtime, 1, 1, [&] {
+      const std::uint64_t none = 0;
+      answer = k2k::ppoll(k2k::work_item, lists[0].data(), descriptors_each, nullptr, &none, 8);
+    });
+    host.join();
+    EXPECT_GE(answer.load(), 1);
+  }
+  EXPECT_EQ(handled.load(), 0);
+  const timespec at_once{};
+  EXPECT_EQ(sigtimedwait(&one, nullptr, &at_once), SIGUSR2)
+      << "the host program's own threads get it";
+  pthread_sigmask(SIG_SETMASK, &usual, nullptr);
+  ::sigaction(SIGUSR2, &before, nullptr);
+}
+
+// Linux accepts some of these sets into no further one: too many lead to a pipe, or one contains
+// too many that contain sets.
+TEST_P(Polls, by_sets_of_sets_need_no_threads) {
+  constexpr std::size_t chains = 6;  // A process may have no more than 1,024 descriptors.
+  constexpr std::size_t outer_each = 80;
+  std::vector<std::unique_ptr<EpollSet>> inner;
+  std::vector<std::unique_ptr<EpollSet>> outer;
+  for (std::size_t chain = 0; chain < chains; ++chain) {
+    int last = pipes[chain].in();
+    const int depth = chain == 0 ? 4 : 2;
+    for (int level = 0; level < depth; ++level) {
+      inner.push_back(std::make_unique<EpollSet>(last));
+      last = inner.back()->number;
+    }
+    const std::size_t sets_here = chain == 0 ? 8 : outer_each;
+    for (std::size_t set = 0; set < sets_here; ++set) {
+      outer.push_back(std::make_unique<EpollSet>(last));
+    }
+  }
+  expect_all_woken([&](std::uint32_t rank) -> long {
+    epoll_event got{};
+    return k2k::epoll_wait(k2k::work_item, outer[rank % outer.size()]->number, &got, 1, -1);
+  });
+}
+
 TEST_P(Polls, end_with_their_time) {
   Runtime runtime = start_for_thousand();
   std::vector<timeval> limits(thousand);
@@ -157,6 +244,12 @@ TEST_P(Polls, end_with_their_time) {
 
 TEST_P(Polls, that_nobody_ends_do_not_delay_the_end_of_the_runtime) {
   const EpollSet events(pipes[0].in());
+  std::vector<std::unique_ptr<EpollSet>> sets_of_sets;
+  int inner = events.number;
+  for (int level = 0; level < 4; ++level) {
+    inner = sets_of_sets.emplace_back(std::make_unique<EpollSet>(inner))->number;
+  }
+  const std::uint64_t full_mask = ~std::uint64_t{0};
   Instant begun{};
   {
     Runtime runtime = start_for_thousand();
@@ -169,9 +262,15 @@ TEST_P(Polls, that_nobody_ends_do_not_delay_the_end_of_the_runtime) {
       const auto rank = static_cast<std::uint32_t>(k2k::global_rank());
       timeval limit{3'600, 0};
       epoll_event got{};
-      switch (rank % 4) {
+      switch (rank % 6) {
         case 0:
           k2k::poll(k2k::work_item, lists[rank].data(), descriptors_each, -1);
+          break;
+        case 3:
+          k2k::ppoll(k2k::work_item, lists[rank].data(), descriptors_each, nullptr, &full_mask, 8);
+          break;
+        case 4:
+          k2k::epoll_pwait(k2k::work_item, inner, &got, 1, -1, &full_mask, 8);
           break;
         case 1:
           k2k::select(k2k::work_item, FD_SETSIZE, &sets[rank], nullptr, nullptr, &limit);

@@ -287,6 +287,40 @@ struct RefusedKernel {
   }
 };
 
+// A file of `bytes` by all items together: as a whole, across its end, behind it, and an error.
+struct TogetherKernel {
+  int fd;
+  char* memory;
+  std::size_t bytes;
+  long* answers;  // Four an item.
+
+  K2K_DEVICE void operator()() const {
+    long* const mine = answers + 4 * k2k::global_rank();
+    mine[0] = k2k::pread_together(fd, memory, bytes, 0);
+    mine[1] = k2k::pread_together(fd, memory, bytes, 5'000);
+    mine[2] = k2k::pread_together(fd, memory, bytes, static_cast<std::int64_t>(bytes));
+    mine[3] = k2k::pread_together(-1, memory, bytes, 0);
+  }
+};
+
+// Each item has a page of each region: it adds the first bytes of its copied page and its page of
+// the file to its zero page, which is then written to a file by a call.
+struct RegionsKernel {
+  static constexpr std::size_t page = 4096;
+  unsigned char* zeros;
+  const unsigned char* copied;
+  const unsigned char* file;
+  int target;
+  long* written;
+
+  K2K_DEVICE void operator()() const {
+    const std::size_t mine = k2k::global_rank() * page;
+    zeros[mine] = static_cast<unsigned char>(zeros[mine] + copied[mine] + file[mine]);
+    written[k2k::global_rank()] = k2k::pwrite(k2k::work_item, target, zeros + mine, 1,
+                                              static_cast<std::int64_t>(k2k::global_rank()));
+  }
+};
+
 // mmap() gives no address that the device cannot follow.
 struct MapKernel {
   long* answers;

@@ -6,7 +6,10 @@
 // reference, which only the cpu backend permits.
 
 #include <algorithm>
+#include <cstring>
+#include <string>
 
+#include "k2k/demand_region.hpp"
 #include "tests/conformance/device_under_test.hpp"
 #include "tests/conformance/portable_kernels.hpp"
 
@@ -268,6 +271,39 @@ TEST_P(Portable, shared_memory_is_read_into_in_place) {
   EXPECT_EQ(std::string(memory.get(), content.size()), content);
 }
 
+TEST_P(Portable, a_long_read_is_made_by_several_items_together) {
+  Runtime runtime = start_portable();
+  std::string content((std::size_t{5} << 20) + 123, '\0');  // Not a whole number of parts.
+  for (std::size_t place = 0; place < content.size(); ++place) {
+    content[place] = static_cast<char>(place * 2'654'435'761u >> 13);
+  }
+  const TemporaryFile file(content);
+  for (const std::uint32_t items : {1u, 3u, 16u}) {
+    const Shared<char> memory(runtime, content.size());
+    const Shared<long> answers(runtime, std::size_t{4} * items);
+    launch(runtime, 1, items, TogetherKernel{file.fd, memory.get(), content.size(), answers.get()});
+    for (std::uint32_t item = 0; item < items; ++item) {
+      EXPECT_EQ(answers[4 * item], static_cast<long>(content.size()));
+      EXPECT_EQ(answers[4 * item + 1], static_cast<long>(content.size() - 5'000));
+      EXPECT_EQ(answers[4 * item + 2], 0);
+      EXPECT_EQ(answers[4 * item + 3], -EBADF);
+    }
+    // What the last read that brought bytes left: the file from 5,000 on, and behind it the first
+    // read's end.
+    const std::string left = content.substr(5'000) + content.substr(content.size() - 5'000);
+    EXPECT_EQ(std::memcmp(memory.get(), left.data(), left.size()), 0);
+  }
+  // Device memory, which a GPU has registered.
+  auto* const device = static_cast<char*>(runtime.allocate(content.size()).value());
+  const Shared<long> answers(runtime, std::size_t{4} * 16);
+  launch(runtime, 1, 16, TogetherKernel{file.fd, device, content.size(), answers.get()});
+  EXPECT_EQ(answers[0], static_cast<long>(content.size()));
+  std::string copied(content.size(), '\0');
+  EXPECT_TRUE(runtime.copy(copied.data(), device, copied.size()).ok());
+  EXPECT_EQ(copied.substr(0, content.size() - 5'000), content.substr(5'000));
+  runtime.free(device);
+}
+
 TEST_P(Portable, a_mistake_is_answered_in_its_own_slot) {
   Runtime runtime = start_portable();
   const TemporaryFile file("x");
@@ -292,6 +328,39 @@ TEST_P(Portable, memory_is_mapped_where_the_device_reaches_it_and_refused_elsewh
   } else {
     EXPECT_EQ(answers[0], ENOTSUP);
   }
+}
+
+TEST_P(Portable, demand_regions_have_their_source_and_what_kernels_write) {
+  Runtime runtime = start_portable();
+  const std::uint32_t items = 16;
+  const std::size_t bytes = items * RegionsKernel::page;
+  std::string content(bytes, '\0');
+  for (std::uint32_t item = 0; item < items; ++item) {
+    content[item * RegionsKernel::page] = static_cast<char>(item + 1);
+  }
+  const TemporaryFile source(content);
+  const TemporaryFile target;
+  auto zeros = DemandRegion::zero(runtime, bytes, {.name = "zeros"});
+  auto copied = DemandRegion::copy_of(runtime, content.data(), bytes, {.name = "copied"});
+  auto file = DemandRegion::file(runtime, source.fd, 0, bytes, {.name = "file"});
+  for (const auto* const each : {&zeros, &copied, &file}) {
+    ASSERT_TRUE(each->ok()) << each->error().message;
+  }
+  const Shared<long> written(runtime, items);
+  launch(runtime, 1, items,
+         RegionsKernel{zeros->as<unsigned char>(), copied->as<const unsigned char>(),
+                       file->as<const unsigned char>(), target.fd, written.get()});
+  EXPECT_TRUE(written.all(1));
+  std::string wanted;
+  for (std::uint32_t item = 0; item < items; ++item) {
+    wanted.push_back(static_cast<char>(2 * (item + 1)));
+    EXPECT_EQ(zeros->as<char>()[item * RegionsKernel::page], wanted.back()) << item;
+  }
+  EXPECT_EQ(target.content(), wanted);
+  EXPECT_EQ(source.content(), content) << "kernels have a copy of their own";
+  EXPECT_TRUE(zeros->populate(100, bytes - 100).ok());
+  EXPECT_EQ(zeros->populate(bytes, 1).error().code, EINVAL);
+  EXPECT_EQ(DemandRegion::zero(runtime, 100).error().code, EINVAL);
 }
 
 // --- Atomics.

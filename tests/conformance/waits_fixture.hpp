@@ -22,12 +22,6 @@ class ThousandWaits : public DeviceUnderTest {
       config.device.resident_groups = 8;
     });
   }
-  static void wait_until_in_flight(const Runtime& runtime, std::uint32_t requests) {
-    const Instant patience = now() + std::chrono::seconds(5);
-    while (runtime.stats().in_flight < requests && now() < patience) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-  }
   // Behind a stage, the watcher adds workers while a thousand first attempts are queued: up to
   // threads_max, beside the threads that wait.
   void expect_threads_below(const Runtime& runtime, std::uint64_t most) const {

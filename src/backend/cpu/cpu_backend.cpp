@@ -16,6 +16,7 @@
 #include "backend/cpu/launches.hpp"
 #include "backend/cpu/server_parking.hpp"
 #include "backend/cpu/units.hpp"
+#include "backend/demand_pages.hpp"
 #include "backend/limits.hpp"
 #include "base/asymmetric_barrier.hpp"
 
@@ -93,7 +94,10 @@ class CpuBackend final : public Backend {
   void resume(const std::uint32_t* waves, std::size_t count) noexcept override {
     units_.resume(waves, count);
   }
-  Status prepare_faults() override { return units_.prepare_faults(); }
+  Result<RegionHandle> create_region(const RegionPlan& plan) override {
+    if (Status ready = units_.prepare_faults(); !ready) return ready.error();
+    return backend::create_region(plan);
+  }
   [[nodiscard]] telemetry::RequestReport fault_report() const override {
     return units_.fault_report();
   }

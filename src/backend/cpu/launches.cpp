@@ -26,7 +26,12 @@ Result<LaunchReport> Launches::launch(const KernelImage& kernel, const LaunchSha
   const KernelRuns runs;
   const Instant started = now();
   begin(kernel, shape, units);
-  parking_.launch_begins();
+  // Without a core to spare, a poller would only take one from a unit.
+  if (units_.take_all_cores(units)) {
+    parking_.launch_begins_silently();
+  } else {
+    parking_.launch_begins();
+  }
   release_edge(state.begun);
   units_.start(units);
   await_units();

@@ -47,11 +47,15 @@ bool ServerParking::rung(const protocol::AreaView& area, const std::uint64_t* po
   return false;
 }
 
+void ServerParking::park(const protocol::AreaView& area) {
+  parked_.store(1, std::memory_order_seq_cst);  // Pairs with interrupt().
+  if (area.device_scope == protocol::DeviceScope::one_thread) heavy_barrier();
+}
+
 void ServerParking::wait(const protocol::AreaView& area, const std::uint64_t* positions,
                          Nanoseconds longest) {
   const std::uint32_t seen = word_.read();
-  parked_.store(1, std::memory_order_seq_cst);  // Pairs with interrupt().
-  if (area.device_scope == protocol::DeviceScope::one_thread) heavy_barrier();
+  park(area);
   if (word_.take_kept()) return;
   if (rung(area, positions)) return;
   word_.sleep(seen, longest);
@@ -60,7 +64,11 @@ void ServerParking::wait(const protocol::AreaView& area, const std::uint64_t* po
 LaunchWait ServerParking::wait_launch(const protocol::AreaView& area,
                                       const std::uint64_t* positions, Nanoseconds longest) {
   // A thread that sees the last launch's end also sees its doorbells.
-  return gate_.wait([&] { return rung(area, positions); }, longest);
+  const auto left_over = [&] {
+    park(area);
+    return rung(area, positions);
+  };
+  return gate_.wait(left_over, longest);
 }
 
 }  // namespace k2k::backend::cpu

@@ -34,10 +34,12 @@ class ServerParking {
   // ring belongs to one thread at a time.
   void wait(const protocol::AreaView& area, const std::uint64_t* positions, Nanoseconds longest);
 
-  // As LaunchGate::wait().
+  // As LaunchGate::wait(). interrupt() ends it, too: a silent launch wakes nobody before its first
+  // doorbell.
   LaunchWait wait_launch(const protocol::AreaView& area, const std::uint64_t* positions,
                          Nanoseconds longest);
   void launch_begins() noexcept { gate_.open(); }
+  void launch_begins_silently() noexcept { gate_.open_silently(); }
   void launch_ended() noexcept { gate_.close(); }
 
   void interrupt() noexcept {
@@ -56,6 +58,8 @@ class ServerParking {
     std::atomic<Instant> since{};
   };
 
+  // Its thread is about to sleep: from now on a doorbell interrupts.
+  void park(const protocol::AreaView& area);
   // Is a doorbell ready?
   bool rung(const protocol::AreaView& area, const std::uint64_t* positions);
 

@@ -1,5 +1,6 @@
 #include "backend/cpu/units.hpp"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -100,8 +101,19 @@ Status Units::start_threads(std::uint32_t count) {
   return {};
 }
 
+// Linux wakes a thread on an idle core. The launching thread still runs, so the core that it leaves
+// in a moment is not idle, and without a core to spare two units would begin on one core. So the
+// last unit begins here.
 void Units::start(std::uint32_t count) {
-  for (std::uint32_t index = 0; index < count; ++index) units_[index]->start_launch();
+  const int here = take_all_cores(count) ? sched_getcpu() : -1;
+  std::uint32_t last = 0;
+  for (std::uint32_t index = 0; index < count; ++index) {
+    if (units_[index]->parked_on() == here) last = index;  // Its caches are here.
+  }
+  for (std::uint32_t index = 0; index < count; ++index) {
+    if (index != last) units_[index]->start_launch();
+  }
+  units_[last]->start_launch_on(here, threads_[last]);
 }
 
 std::uint64_t Units::switches() const {

@@ -26,6 +26,7 @@
 #include "backend/cpu/simt/unit.hpp"
 #include "backend/cpu/simt/unit_plan.hpp"
 #include "backend/device_config.hpp"
+#include "base/cores.hpp"
 #include "base/result.hpp"
 #include "telemetry/snapshots.hpp"
 
@@ -64,6 +65,8 @@ class Units {
 
   // Of the first units. Errors: of pthread_create().
   Status start_threads(std::uint32_t count);
+  // Do so many units need every CPU that the process may use?
+  [[nodiscard]] bool take_all_cores(std::uint32_t count) const { return count >= cores_; }
   // The launch of launch() begins on the first units.
   void start(std::uint32_t count);
   // Of the units of this launch.
@@ -108,6 +111,7 @@ class Units {
   std::vector<pthread_t> threads_;             // Of the first units.
   std::optional<CrashReports> crash_reports_;  // Exists as soon as a thread does.
   const pid_t pid_;
+  const std::uint32_t cores_ = usable_cores();
 };
 
 }  // namespace k2k::backend::cpu

@@ -1,6 +1,5 @@
 #include "backend/cuda/description.hpp"
 
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -11,21 +10,22 @@ namespace {
 
 constexpr int capability_min = 70;               // Independent lanes and nanosleep.
 constexpr std::uint32_t group_items_max = 1024;  // gpu.hpp: group_items_limit.
+constexpr const char* another_device = "choose another device with CUDA_VISIBLE_DEVICES";
 
 // The attributes of a device, by the driver's names.
 class Attributes {
  public:
-  Attributes(const Driver& driver, CUdevice device) : driver_(driver), device_(device) {}
+  Attributes(const Library& library, CUdevice device) : library_(library), device_(device) {}
 
   // 0 if the driver does not know it.
   [[nodiscard]] int operator()(CUdevice_attribute which) const {
     int value = 0;
-    driver_.cuDeviceGetAttribute(&value, which, device_);
+    library_.cuDeviceGetAttribute(&value, which, device_);
     return value;
   }
 
  private:
-  const Driver& driver_;
+  const Library& library_;
   const CUdevice device_;
 };
 
@@ -36,19 +36,18 @@ void note(DeviceInfo& info, const Attributes& attribute, const char* name,
 
 }  // namespace
 
-Result<DeviceInfo> describe(const Driver& driver, CUdevice device) {
-  const Attributes attribute(driver, device);
+Result<DeviceInfo> describe(const Library& library, CUdevice device) {
+  const Attributes attribute(library, device);
   char name[256] = {};
   const Status named =
-      driver.call(driver.cuDeviceGetName(name, sizeof(name) - 1, device), "name the device");
+      library.call(library.cuDeviceGetName(name, sizeof(name) - 1, device), "name the device");
   if (!named) return named.error();
   const int major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   const int minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   if (major * 10 + minor < capability_min) {
-    return Error{ENODEV, std::string(name) + " has compute capability " + std::to_string(major) +
-                             "." + std::to_string(minor) +
-                             "; at least 7.0 is needed: choose another device with "
-                             "CUDA_VISIBLE_DEVICES, or set backend = \"cpu\""};
+    return no_cuda(std::string(name) + " has compute capability " + std::to_string(major) + "." +
+                       std::to_string(minor) + ", and at least 7.0 is needed",
+                   another_device);
   }
   const auto units =
       static_cast<std::uint32_t>(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
@@ -56,13 +55,14 @@ Result<DeviceInfo> describe(const Driver& driver, CUdevice device) {
   const auto items =
       static_cast<std::uint32_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR));
   if (lanes != 32) {
-    return Error{ENODEV, std::string(name) + " has waves of " + std::to_string(lanes) +
-                             " lanes, kernels are compiled for 32; set backend = \"cpu\""};
+    return no_cuda(std::string(name) + " has waves of " + std::to_string(lanes) +
+                       " lanes, kernels are compiled for 32",
+                   another_device);
   }
   int version = 0;
   std::size_t bytes = 0;
-  driver.cuDriverGetVersion(&version);
-  driver.cuDeviceTotalMem(&bytes, device);
+  library.cuDriverGetVersion(&version);
+  library.cuDeviceTotalMem(&bytes, device);
   DeviceInfo info;
   info.name = name;
   info.platform = "cuda";
@@ -76,6 +76,7 @@ Result<DeviceInfo> describe(const Driver& driver, CUdevice device) {
   info.hides_memory = true;
   info.interrupts = false;
   info.reaches_host_pages = attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) != 0;
+  info.faults_on_managed = attribute(CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS) != 0;
   info.capabilities.push_back(
       {"compute capability", std::to_string(major) + "." + std::to_string(minor)});
   info.capabilities.push_back(
@@ -94,7 +95,7 @@ Result<DeviceInfo> describe(const Driver& driver, CUdevice device) {
   note(info, attribute, "GPUDirect RDMA", CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED);
   note(info, attribute, "integrated", CU_DEVICE_ATTRIBUTE_INTEGRATED);
   if (attribute(CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING) == 0) {
-    return Error{ENODEV, info.name + " has no unified addressing; set backend = \"cpu\""};
+    return no_cuda(info.name + " has no unified addressing", another_device);
   }
   return info;
 }

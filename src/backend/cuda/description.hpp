@@ -11,6 +11,6 @@ namespace k2k::backend::cuda {
 
 // Without DeviceInfo::area_bytes, which follow from the configuration. Errors: ENODEV; those of the
 // driver.
-Result<DeviceInfo> describe(const Driver& driver, CUdevice device);
+Result<DeviceInfo> describe(const Library& library, CUdevice device);
 
 }  // namespace k2k::backend::cuda

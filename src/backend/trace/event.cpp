@@ -16,6 +16,9 @@ constexpr OperationRow rows[operation_count] = {
     {Operation::pwrite, "pwrite", Unit::bytes, 0, item_bytes},
     {Operation::fault, "fault", Unit::bytes, 1, item_bytes},
     {Operation::cost, "cost", Unit::microseconds, 0, 1e4},
+    {Operation::release, "release", Unit::bytes, 1, item_bytes},
+    {Operation::move_pages, "move_pages", Unit::pages, 1, pages_a_call_max},
+    {Operation::signal, "signal", Unit::none, 0, 0},
 };
 static_assert(std::all_of(std::begin(rows), std::end(rows), [](const OperationRow& row) {
   return &row == &rows[int(row.operation)];

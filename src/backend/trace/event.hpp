@@ -26,8 +26,11 @@ enum class Operation : std::uint8_t {
   fault,          // Zeroed pages, as a page fault makes them: mmap of bytes in place.
   cost,           // CPU time: a read of the number of random bytes that takes so long. Amount:
                   // nanoseconds.
+  release,        // Gives the pages of an earlier fault back: madvise. Amount: bytes.
+  move_pages,     // Asks for the nodes of pages. Amount: pages.
+  signal,         // Queues SIGURG for this process, which ignores it unless it has a handler.
 };
-inline constexpr int operation_count = 8;
+inline constexpr int operation_count = 11;
 
 struct Event {
   Since since = Since::answer;
@@ -38,7 +41,7 @@ struct Event {
   bool urgent = false;        // Ends a coalescing window.
 };
 
-enum class Unit : std::uint8_t { none, bytes, microseconds };
+enum class Unit : std::uint8_t { none, bytes, pages, microseconds };
 
 // The calls as text, with the limits of their amount, in its unit.
 struct OperationRow {
@@ -55,6 +58,9 @@ std::string_view name_of(Operation operation);
 
 // Bytes of each work-item's memory for its calls.
 inline constexpr std::uint32_t item_bytes = 128u << 10;
+// The pages whose nodes one call asks for. Their addresses and nodes lie behind them, in the last
+// page of the work-item's memory.
+inline constexpr std::uint32_t pages_a_call_max = 31;
 // The limit of an event's time: an hour.
 inline constexpr double time_us_max = 3.6e9;
 

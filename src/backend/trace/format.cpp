@@ -71,8 +71,9 @@ std::string names() {
 
 std::string permitted(const OperationRow& row) {
   if (row.unit == Unit::none) return std::string(row.name) + " takes nothing";
+  constexpr const char* units[] = {"", " bytes", " pages", " microseconds"};
   return std::string(row.name) + " takes " + number_text(row.least) + " to " +
-         number_text(row.most) + (row.unit == Unit::bytes ? " bytes" : " microseconds");
+         number_text(row.most) + units[static_cast<std::size_t>(row.unit)];
 }
 
 std::string no_tenant() {
@@ -89,9 +90,9 @@ std::optional<std::string> read_amount(const OperationRow& row, const Fields& fi
   if (fields.count < 3) return "the amount is missing; " + permitted(row);
   if (fields.count > 3) return quoted(fields.text[3]) + " is too much; " + permitted(row);
   const std::optional<double> value = number_in(fields.text[2], row.least, row.most);
-  const bool whole = value && (row.unit != Unit::bytes || std::floor(*value) == *value);
+  const bool whole = value && (row.unit == Unit::microseconds || std::floor(*value) == *value);
   if (!whole) return quoted(fields.text[2]) + " is no such amount; " + permitted(row);
-  const double unit = row.unit == Unit::bytes ? 1 : 1'000;
+  const double unit = row.unit == Unit::microseconds ? 1'000 : 1;
   event.amount = static_cast<std::uint64_t>(std::llround(*value * unit));
   return {};
 }
@@ -173,6 +174,23 @@ Result<std::vector<Event>> parse_trace(std::string_view text) {
     events.push_back(event);
   }
   return events;
+}
+
+std::string text_of(std::span<const Event> events) {
+  const auto us = [](auto ns) { return number_text(static_cast<double>(ns) / 1'000); };
+  std::string text = std::string(first_line) + "\n";
+  for (const Event& event : events) {
+    const OperationRow& row = operation_rows()[static_cast<std::size_t>(event.operation)];
+    if (event.since == Since::answer) text += '+';
+    text += us(event.after_ns) + ' ' + std::string(row.name);
+    if (row.unit == Unit::microseconds) text += ' ' + us(event.amount);
+    if (row.unit == Unit::bytes || row.unit == Unit::pages) {
+      text += ' ' + std::to_string(event.amount);
+    }
+    if (event.tenant != 0) text += ' ' + std::string(tenant_mark) + std::to_string(event.tenant);
+    text += event.urgent ? " urgent\n" : "\n";
+  }
+  return text;
 }
 
 Status check_events(std::span<const Event> events) {

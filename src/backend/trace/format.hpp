@@ -14,6 +14,7 @@
 // Threading: pure functions.
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +28,10 @@ inline constexpr std::size_t events_max = std::size_t{1} << 22;
 
 // Accepts any bytes. Errors: EINVAL, with the line, its content and the permitted content.
 Result<std::vector<Event>> parse_trace(std::string_view text);
+
+// The text of events that check_events() accepts. parse_trace() gives the same events back, with
+// times and amounts rounded to a nanosecond.
+std::string text_of(std::span<const Event> events);
 
 // Checks events that come from no text: their requests are permitted, and their times are in order.
 // Errors: EINVAL, with the event's index, from 0 on, and the permitted values.

@@ -66,9 +66,19 @@ TEST(TraceFormat, gives_the_tenant_and_the_urgency_of_each_event) {
   expect_refused(with_head("0 nop tenant=1 tenant=1"), "line 2: 'tenant=1' is said twice");
   expect_refused(with_head("0 urgent nop"),
                  "line 2: 'urgent' is no call; calls are nop, getpid, clock_gettime, nanosleep, "
-                 "pread, pwrite, fault, cost");
+                 "pread, pwrite, fault, cost, release, move_pages, signal");
   expect_refused(with_head("0 pread urgent"),
                  "line 2: the amount is missing; pread takes 0 to 131072 bytes");
+}
+
+TEST(TraceFormat, writes_events_that_it_reads_back) {
+  const std::string text = with_head(
+      "0 nop\n12.5 pread 4096 tenant=63 urgent\n+0.25 cost 3.5\n+7 fault 65536\n"
+      "+0 release 131072\n+1000.001 move_pages 31\n99.001 signal tenant=1\n+0 getpid urgent\n");
+  const auto events = parse_trace(text);
+  ASSERT_TRUE(events.ok()) << events.error().message;
+  EXPECT_EQ(text_of(events.value()), text);
+  EXPECT_EQ(text_of({}), with_head(""));
 }
 
 TEST(TraceFormat, may_be_empty) {
@@ -91,7 +101,9 @@ TEST(TraceFormat, finds_every_call_by_its_name) {
 }
 
 TEST(TraceFormat, refuses_malformed_lines_by_their_number) {
-  const std::string calls = "nop, getpid, clock_gettime, nanosleep, pread, pwrite, fault, cost";
+  const std::string calls =
+      "nop, getpid, clock_gettime, nanosleep, pread, pwrite, fault, cost, release, move_pages, "
+      "signal";
   const std::string times =
       " is no time; a line begins with microseconds, 0 to 3600000000 since the begin, or such as "
       "+2.5 since the answer before";
@@ -116,6 +128,10 @@ TEST(TraceFormat, refuses_malformed_lines_by_their_number) {
                  "line 2: '131073' is no such amount; pread takes 0 to 131072 bytes");
   expect_refused(with_head("5 pread 1.5"),
                  "line 2: '1.5' is no such amount; pread takes 0 to 131072 bytes");
+  expect_refused(with_head("5 move_pages 32"),
+                 "line 2: '32' is no such amount; move_pages takes 1 to 31 pages");
+  expect_refused(with_head("5 move_pages 1.5"),
+                 "line 2: '1.5' is no such amount; move_pages takes 1 to 31 pages");
   expect_refused(with_head("5 fault 0"),
                  "line 2: '0' is no such amount; fault takes 1 to 131072 bytes");
   expect_refused(with_head("5 cost 1us"),

@@ -1,6 +1,7 @@
 #include "backend/trace/requests.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <string>
 
 #include "calls/rows.hpp"
+#include "device/queued_signal.hpp"
 
 namespace k2k::backend::trace {
 
@@ -21,12 +23,23 @@ namespace {
 constexpr std::uint16_t mmap_number = 9;
 constexpr std::uint16_t pread_number = 17;
 constexpr std::uint16_t pwrite_number = 18;
+constexpr std::uint16_t madvise_number = 28;
 constexpr std::uint16_t nanosleep_number = 35;
 constexpr std::uint16_t getpid_number = 39;
+constexpr std::uint16_t rt_sigqueueinfo_number = 129;
 constexpr std::uint16_t clock_gettime_number = 228;
+constexpr std::uint16_t move_pages_number = 279;
+
+constexpr std::size_t page = 4'096;
 
 // The flags of the first mapping, so that pages of faults stay in one mapping with the rest.
 constexpr int page_flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+// The arguments of move_pages(2) that lie in memory.
+struct PageList {
+  const void* addresses[pages_a_call_max];
+  std::int32_t nodes[pages_a_call_max];
+};
 
 Status open_into(int& file, const char* path, int flags) {
   file = ::open(path, flags | O_CLOEXEC);
@@ -35,6 +48,7 @@ Status open_into(int& file, const char* path, int flags) {
 }
 
 std::uint64_t word(int descriptor) { return static_cast<std::uint64_t>(descriptor); }
+std::uint64_t word(std::int64_t number) { return static_cast<std::uint64_t>(number); }
 std::uint64_t word(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
 
 }  // namespace
@@ -92,6 +106,24 @@ TraceRequest Requests::make(const Event& event, std::uint32_t item) const {
     case Operation::cost: {
       const std::uint64_t size = size_taking(static_cast<double>(event.amount) / 1e3, costs_);
       return {pread_number, {{word(random_), word(memory), size}}, static_cast<std::int64_t>(size)};
+    }
+    case Operation::release:
+      return {madvise_number, {{word(memory), event.amount, MADV_DONTNEED}}, 0};
+    case Operation::move_pages: {
+      auto* const pages = new (memory + pages_a_call_max * page) PageList{};
+      for (std::size_t index = 0; index < event.amount; ++index) {
+        pages->addresses[index] = memory + index * page;
+      }
+      return {move_pages_number,
+              {{0, event.amount, word(&pages->addresses), 0, word(&pages->nodes), 0}},
+              0};
+    }
+    case Operation::signal: {
+      auto* const signal = new (memory) QueuedSignal{};
+      signal->number = SIGURG;
+      signal->code = SI_QUEUE;
+      signal->process = static_cast<std::int32_t>(process_);
+      return {rt_sigqueueinfo_number, {{word(process_), SIGURG, word(signal)}}, 0};
     }
   }
   return {};

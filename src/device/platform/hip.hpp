@@ -2,8 +2,9 @@
 // HIP: the intrinsics for gpu.hpp, as clang's builtins for AMD GPUs, without a header of HIP. Other
 // compilers see an empty file.
 //
-// Compiled (./dev check --only hip), never run. Lanes of a wave run in step on these devices: a
-// lane that spins on another lane of its own wave hangs, where a CUDA device continues.
+// Compiled for gfx90a and gfx942 (./dev check --only hip), never run on a device. Lanes of a wave
+// run in step on these devices: a lane that spins on another lane of its own wave hangs, where a
+// CUDA device continues.
 
 #if defined(__HIP__)
 

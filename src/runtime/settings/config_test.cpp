@@ -460,7 +460,7 @@ TEST_F(Sources, documents_name_only_variables_and_keys_of_the_table) {
   options << std::ifstream(root_ / "CMakeLists.txt").rdbuf();
   code += options.str();
   const std::set<std::string> macros =
-      found(code, R"re((?:#define |option\(|INTERFACE )(K2K_[A-Z0-9_]+))re");
+      found(code, R"re((?:#define |option\(|set\(|INTERFACE )(K2K_[A-Z0-9_]+))re");
   const std::string documents = texts(".", {".md"});
   const std::set<std::string> named = found(documents, R"re(\b(K2K_[A-Z][A-Z0-9_]*[A-Z0-9])\b)re");
   EXPECT_TRUE(named.contains("K2K_SERVER_CAP_PERMILLE"));

@@ -15,7 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "labs/interference/generators/bpt_kernel.hpp"
+#include "apps/bpt/search.hpp"
+#include "apps/xsbench/lookup.hpp"
 #include "labs/interference/generators/files_kernel.hpp"
 #include "labs/interference/generators/graph_kernels.hpp"
 #include "labs/interference/generators/heap_kernel.hpp"
@@ -23,7 +24,6 @@
 #include "labs/interference/generators/signals_kernel.hpp"
 #include "labs/interference/generators/spmv_kernel.hpp"
 #include "labs/interference/generators/ubench_kernel.hpp"
-#include "labs/interference/generators/xsbench_kernel.hpp"
 #include "tests/conformance/device_under_test.hpp"
 
 namespace k2k::conformance {
@@ -101,12 +101,12 @@ TEST_F(GeneratorKernels, ubench_reads_pages_and_a_file) {
 TEST_F(GeneratorKernels, bpt_finds_the_values_of_keys) {
   constexpr std::uint32_t leaves = 4;
   constexpr std::uint32_t keys = 100;
-  std::vector<BptNode> tree(1 + leaves);
+  std::vector<bpt::Node> tree(1 + leaves);
   tree[0].count = leaves;
   std::vector<std::uint64_t> wanted;
   std::vector<std::uint64_t> right;
   for (std::uint32_t leaf = 0; leaf < leaves; ++leaf) {
-    BptNode& node = tree[1 + leaf];
+    bpt::Node& node = tree[1 + leaf];
     node.count = keys;
     node.leaf = 1;
     for (std::uint32_t at = 0; at < keys; ++at) {
@@ -118,12 +118,15 @@ TEST_F(GeneratorKernels, bpt_finds_the_values_of_keys) {
   }
   for (std::uint64_t key = 0; key < 10 * leaves * keys + 20; key += 5) {
     wanted.push_back(key);
-    right.push_back(key % 10 == 5 && key < 10 * leaves * keys ? 3 * key : bpt_absent);
+    right.push_back(key % 10 == 5 && key < 10 * leaves * keys ? 3 * key : bpt::absent);
   }
-  const Shared<BptNode> nodes(runtime_, tree);
+  const Shared<bpt::Node> nodes(runtime_, tree);
   const Shared<std::uint64_t> asked(runtime_, wanted);
   const Shared<std::uint64_t> found(runtime_, wanted.size());
-  launch(BptKernel{nodes.get(), 0, asked.get(), found.get(), wanted.size()});
+  launch(bpt::Search{.tree = {nodes.get(), tree.size(), 0, 2},
+                     .wanted = asked.get(),
+                     .found = found.get(),
+                     .lookups = wanted.size()});
   EXPECT_EQ(found.all(), right);
 }
 
@@ -132,12 +135,12 @@ TEST_F(GeneratorKernels, xsbench_sums_cross_sections) {
   constexpr std::uint32_t points = 8;
   constexpr std::uint64_t lookups = 200;
   constexpr std::uint64_t seed = 3;
-  std::vector<XsPoint> grids(std::size_t{nuclides} * points);
+  std::vector<xsbench::Point> grids(std::size_t{nuclides} * points);
   std::vector<double> energies;
   for (std::uint32_t at = 0; at < nuclides * points; ++at) {
     grids[at].energy = (at % points + 0.1 + 0.2 * (at / points)) / points;
     energies.push_back(grids[at].energy);
-    for (std::uint32_t channel = 0; channel < xs_channels; ++channel) {
+    for (std::uint32_t channel = 0; channel < xsbench::channel_count; ++channel) {
       grids[at].xs[channel] = 0.01 * ((at * 7 + channel * 5) % 100);
     }
   }
@@ -153,10 +156,10 @@ TEST_F(GeneratorKernels, xsbench_sums_cross_sections) {
       indices.push_back(below_in(nuclide, energy));
     }
   }
-  std::vector<XsMaterial> materials;
+  std::vector<xsbench::Material> materials;
   std::vector<std::uint32_t> of_materials;
   std::vector<double> concentrations;
-  for (std::uint32_t material = 0; material < xs_materials; ++material) {
+  for (std::uint32_t material = 0; material < xsbench::material_count; ++material) {
     materials.push_back({2 * material, 2 * material + 2});
     for (std::uint32_t entry = 0; entry < 2; ++entry) {
       of_materials.push_back((material + entry) % nuclides);
@@ -165,34 +168,34 @@ TEST_F(GeneratorKernels, xsbench_sums_cross_sections) {
   }
   const Shared<double> grid(runtime_, energies);
   const Shared<std::uint32_t> places(runtime_, indices);
-  const Shared<XsPoint> values(runtime_, grids);
-  const Shared<XsMaterial> shared_materials(runtime_, materials);
+  const Shared<xsbench::Point> values(runtime_, grids);
+  const Shared<xsbench::Material> shared_materials(runtime_, materials);
   const Shared<std::uint32_t> shared_nuclides(runtime_, of_materials);
   const Shared<double> shared_concentrations(runtime_, concentrations);
-  const Shared<XsAnswer> answers(runtime_, lookups);
-  launch(XsbenchKernel{.energies = grid.get(),
-                       .energy_count = energies.size(),
-                       .indices = places.get(),
-                       .nuclides = nuclides,
-                       .points = values.get(),
-                       .grid_points = points,
-                       .materials = shared_materials.get(),
-                       .material_nuclides = shared_nuclides.get(),
-                       .concentrations = shared_concentrations.get(),
-                       .answers = answers.get(),
-                       .lookups = lookups,
-                       .seed = seed});
+  const Shared<xsbench::Answer> answers(runtime_, lookups);
+  launch(xsbench::Lookup{.energies = grid.get(),
+                         .energy_count = energies.size(),
+                         .indices = places.get(),
+                         .nuclides = nuclides,
+                         .points = values.get(),
+                         .grid_points = points,
+                         .materials = shared_materials.get(),
+                         .material_nuclides = shared_nuclides.get(),
+                         .concentrations = shared_concentrations.get(),
+                         .answers = answers.get(),
+                         .lookups = lookups,
+                         .seed = seed});
   for (std::uint64_t lookup = 0; lookup < lookups; ++lookup) {
-    const XsSample sample = xs_sample(seed, lookup);
-    double macroscopic[xs_channels] = {};
-    const XsMaterial material = materials[sample.material];
+    const xsbench::Sample sample = xsbench::sample_of(seed, lookup);
+    double macroscopic[xsbench::channel_count] = {};
+    const xsbench::Material material = materials[sample.material];
     for (std::uint32_t entry = material.begin; entry < material.end; ++entry) {
       const std::uint32_t nuclide = of_materials[entry];
-      const XsPoint* const low = &grids[nuclide * points + below_in(nuclide, sample.energy)];
-      xs_add(low[0], low[1], sample.energy, concentrations[entry], macroscopic);
+      const xsbench::Point* const low = &grids[nuclide * points + below_in(nuclide, sample.energy)];
+      xsbench::add_nuclide(low[0], low[1], sample.energy, concentrations[entry], macroscopic);
     }
-    const XsAnswer right = xs_answer(macroscopic);
-    const XsAnswer got = answers.get()[lookup];
+    const xsbench::Answer right = xsbench::answer_of(macroscopic);
+    const xsbench::Answer got = answers.get()[lookup];
     ASSERT_NEAR(got.sum, right.sum, 1e-12 * std::abs(right.sum)) << lookup;
     ASSERT_EQ(got.largest, right.largest) << lookup;
   }

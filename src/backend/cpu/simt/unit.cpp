@@ -1,5 +1,7 @@
 #include "backend/cpu/simt/unit.hpp"
 
+#include <sched.h>
+
 #include "backend/futex.hpp"
 
 namespace k2k::backend::cpu {
@@ -21,6 +23,11 @@ void Unit::start_launch() {
   futex_wake_all(orders_);
 }
 
+void Unit::start_launch_on(int cpu, pthread_t thread) {
+  binding_.bind(thread, cpu);
+  start_launch();
+}
+
 void Unit::quit() {
   quit_.store(1, std::memory_order_relaxed);
   start_launch();
@@ -30,8 +37,10 @@ void Unit::thread_main() {
   turns().adopt_thread();
   for (std::uint32_t done = 0;; ++done) {
     await_order(done);
+    binding_.end();
     if (quit_.load(std::memory_order_relaxed) != 0) break;
     scheduler_.run_launch();
+    parked_on_ = sched_getcpu();
     // Pairs with launch(), which reads this unit's results.
     if (launch_.units_running.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       futex_wake_all(launch_.units_running);

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backend/cpu/brief_binding.hpp"
 #include "backend/cpu/device_memory.hpp"
 #include "backend/cpu/fibre/sanitizers.hpp"
 #include "backend/cpu/launch_state.hpp"
@@ -40,7 +41,9 @@ class Unit {
   // The life of the unit's thread: parked, a launch, parked, until told to quit.
   void thread_main();
   void start_launch();  // By launch(), while the unit is parked.
-  void quit();          // Likewise; the thread ends.
+  // The same, and the unit's thread, `thread`, begins on this CPU.
+  void start_launch_on(int cpu, pthread_t thread);
+  void quit();  // Likewise; the thread ends.
 
   // Lanes of `row`, a row of this unit, were completed.
   void resume_row(std::uint32_t row) noexcept;
@@ -49,6 +52,8 @@ class Unit {
 
   // The CPU it last waited on; -1 before the first wait.
   [[nodiscard]] int cpu() const { return scheduler_.idleness().cpu(); }
+  // The CPU on which its last launch ended; -1 before the first end. By launch().
+  [[nodiscard]] int parked_on() const { return parked_on_; }
   // Is its thread inside InlineService?
   [[nodiscard]] bool serves() const { return scheduler_.role().serves(); }
 
@@ -93,6 +98,8 @@ class Unit {
   alignas(64) std::atomic<std::uint32_t> orders_{
       0};  // Launches and quit(); futex of a parked unit.
   std::atomic<std::uint32_t> quit_{0};
+  BriefBinding binding_;
+  int parked_on_ = -1;
 };
 
 }  // namespace k2k::backend::cpu

@@ -1,38 +1,26 @@
-#include "backend/cuda/kernels.hpp"
+#include "backend/gpu/kernels.hpp"
 
 #include <cerrno>
 #include <string>
 
 #include "backend/limits.hpp"
 
-namespace k2k::backend::cuda {
+namespace k2k::backend::gpu {
 
 Status Kernels::load_all() const {
   for (const DeviceKernel* kernel = device_kernels(); kernel != nullptr; kernel = kernel->next) {
     if (kernel->platform != info_.platform) continue;
-    const Result<CUfunction> function = load(*kernel);
+    const Result<Function> function = driver_.load(*kernel, info_.name);
     if (!function) return function.error();
   }
   return {};
 }
 
-Result<CUfunction> Kernels::load(const DeviceKernel& kernel) const {
-  const char* why = "no reason given";
-  auto* const function = static_cast<CUfunction>(kernel.load(&why));
-  if (function == nullptr) {
-    return Error{EIO, "a kernel of this program cannot be loaded onto " + info_.name + ": " + why +
-                          "; compile it for this device (CMAKE_CUDA_ARCHITECTURES)"};
-  }
-  if (Status done = driver_.call(driver_.cuFuncLoad(function), "load a kernel"); !done) {
-    return done.error();
-  }
-  return function;
-}
-
-Result<CUfunction> Kernels::function_of(const KernelImage& kernel, const LaunchShape& shape) const {
+Result<Function> Kernels::function_of(const KernelImage& kernel, const LaunchShape& shape) const {
   const std::string name = "kernel '" + std::string(kernel.name) + "': ";
   if (kernel.device == nullptr || kernel.device->platform != info_.platform) {
-    return Error{EINVAL, name + "it has no code for this device; compile it with nvcc"};
+    return Error{EINVAL, name + "it has no code for this device; compile it with " +
+                             driver_.names().compiler};
   }
   if (shape.groups == 0 || shape.groups > (1u << 31) - 1) {
     return Error{EINVAL, name + "a launch has 1 to 2,147,483,647 work-groups, not " +
@@ -43,7 +31,7 @@ Result<CUfunction> Kernels::function_of(const KernelImage& kernel, const LaunchS
                              " work-items, not " + std::to_string(shape.group_items)};
   }
   if (const Status status = check_tenant(name, shape.tenant); !status) return status.error();
-  return load(*kernel.device);
+  return driver_.load(*kernel.device, info_.name);
 }
 
-}  // namespace k2k::backend::cuda
+}  // namespace k2k::backend::gpu

@@ -1,14 +1,14 @@
 #pragma once
-// The kernels of this program, loaded onto a CUDA device.
+// The kernels of this program, loaded onto a GPU.
 //
 // Threading: from any thread, with the context current.
 
-#include "backend/cuda/driver.hpp"
+#include "backend/gpu/driver.hpp"
 #include "backend/kernel_image.hpp"
 #include "backend/launch.hpp"
 #include "base/result.hpp"
 
-namespace k2k::backend::cuda {
+namespace k2k::backend::gpu {
 
 class Kernels {
  public:
@@ -19,13 +19,11 @@ class Kernels {
   // until that one has ended. Errors: EIO, ENOMEM.
   Status load_all() const;
   // The code of a kernel that was loaded. Errors: EINVAL (no such code, or the shape), EIO.
-  Result<CUfunction> function_of(const KernelImage& kernel, const LaunchShape& shape) const;
+  Result<Function> function_of(const KernelImage& kernel, const LaunchShape& shape) const;
 
  private:
-  Result<CUfunction> load(const DeviceKernel& kernel) const;
-
   const Driver& driver_;
   const DeviceInfo& info_;
 };
 
-}  // namespace k2k::backend::cuda
+}  // namespace k2k::backend::gpu

@@ -1,6 +1,6 @@
-// The CUDA device as a Backend: one GPU, its primary context, one stream.
+// A GPU as a Backend: one device, one stream for launches.
 //
-//   create():  driver ─▶ context ─▶ area ─▶ every kernel of the program is loaded
+//   create():  stream ─▶ area ─▶ every kernel of the program is loaded
 //   launch():  sites, ranges ─▶ kernel ─▶ lock words to the host ─▶ poll until all is done ─▶ sweep
 //              └──────────────── the launch gate is open: service threads look ────────────────┘
 //
@@ -11,77 +11,67 @@
 //
 // A forked child has no context: it gets an error, and its copy of the object can be destroyed.
 
-#include <sched.h>
+#include "backend/gpu/gpu_backend.hpp"
+
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
 
-#include "backend/cuda/cuda.hpp"
-#include "backend/cuda/description.hpp"
-#include "backend/cuda/driver.hpp"
-#include "backend/cuda/kernels.hpp"
-#include "backend/cuda/launching.hpp"
-#include "backend/cuda/memory.hpp"
-#include "backend/cuda/served_kernels.hpp"
+#include "backend/demand_pages.hpp"
+#include "backend/device_regions.hpp"
+#include "backend/gpu/kernels.hpp"
+#include "backend/gpu/launching.hpp"
+#include "backend/gpu/memory.hpp"
+#include "backend/gpu/served_kernels.hpp"
 #include "backend/launch_gate.hpp"
-#include "backend/limits.hpp"
 #include "backend/wake_word.hpp"
 #include "base/clock.hpp"
 #include "device/platform/launch_context.hpp"
 
-namespace k2k::backend::cuda {
+namespace k2k::backend::gpu {
 
 namespace {
 
 // A server without wake-ups should not sleep here (Notify::polling); if it does, only briefly.
 constexpr Nanoseconds doorbell_wait_max = std::chrono::milliseconds(1);
 
-class CudaBackend final : public Backend {
+class GpuBackend final : public Backend {
  public:
-  CudaBackend(const Driver& driver, CUdevice device)
-      : driver_(driver), device_(device), pid_(getpid()) {}
+  GpuBackend(std::unique_ptr<const Driver> driver, DeviceInfo info)
+      : owned_(std::move(driver)), driver_(*owned_), pid_(getpid()), info_(std::move(info)) {}
 
-  ~CudaBackend() override {
+  ~GpuBackend() override {
     if (getpid() != pid_) {
       static_cast<void>(served_.release());
       static_cast<void>(memory_.release());
+      static_cast<void>(new std::shared_ptr<const Driver>(std::move(owned_)));  // Never destroyed.
       return;
     }
-    if (context_ == nullptr) return;
-    {
-      const Current current(driver_, context_);
-      if (stream_ != nullptr) driver_.cuStreamDestroy(stream_);
-      served_.reset();
-      memory_.reset();
-    }
-    driver_.cuDevicePrimaryCtxRelease(device_);
+    const Current current(driver_);
+    if (stream_ != nullptr) driver_.destroy_stream(stream_);
+    served_.reset();
+    memory_.reset();
   }
-  CudaBackend(const CudaBackend&) = delete;
-  CudaBackend& operator=(const CudaBackend&) = delete;
+  GpuBackend(const GpuBackend&) = delete;
+  GpuBackend& operator=(const GpuBackend&) = delete;
 
   Status build(const DeviceConfig& config) {
-    Result<DeviceInfo> described = describe(driver_, device_);
-    if (!described) return described.error();
-    info_ = std::move(described).value();
-    Status done = driver_.call(driver_.cuDevicePrimaryCtxRetain(&context_, device_),
-                               "make a context on " + info_.name);
-    if (!done) return done;
-    const Current current(driver_, context_);
-    done =
-        driver_.call(driver_.cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "create a stream");
+    const Current current(driver_);
+    Status done = driver_.call(driver_.create_stream(&stream_), "create a stream");
     if (!done) return done;
     memory_ = std::make_unique<Memory>(driver_);
-    done = memory_->build(config, info_.resident_waves, info_.reaches_host_pages);
+    done = memory_->build(config, info_);
     if (!done) return done;
     info_.area_bytes = memory_->area_bytes();
     served_ = std::make_unique<ServedKernels>(
-        ServedKernels::Parts{driver_, context_, *memory_, gate_, launching_, stop_, on_abandon_});
+        ServedKernels::Parts{driver_, *memory_, gate_, launching_, stop_, on_abandon_});
     return kernels_.load_all();
   }
 
@@ -89,27 +79,36 @@ class CudaBackend final : public Backend {
   [[nodiscard]] const protocol::AreaView& area() const override { return memory_->area(); }
 
   Result<void*> allocate(std::size_t bytes) override {
-    const Current current(driver_, context_);
+    const Current current(driver_);
     return memory_->allocate(bytes);
   }
   void free(void* address) override {
-    const Current current(driver_, context_);
+    const Current current(driver_);
     memory_->free(address);
   }
   Result<void*> allocate_shared(std::size_t bytes) override {
-    const Current current(driver_, context_);
+    const Current current(driver_);
     return memory_->allocate_shared(bytes);
   }
   void free_shared(void* address) override {
-    const Current current(driver_, context_);
+    const Current current(driver_);
     memory_->free_shared(address);
   }
   Status copy(void* to, const void* from, std::size_t bytes) override {
-    const Current current(driver_, context_);
+    const Current current(driver_);
     return memory_->copy(to, from, bytes);
   }
 
+  Result<RegionHandle> create_region(const RegionPlan& plan) override {
+    if (info_.reaches_host_pages) return map_region(plan);
+    if (info_.faults_on_managed) return manage_region(plan);
+    return Error{ENOTSUP, "the device '" + info_.name +
+                              "' neither reaches pages of the host nor faults on managed memory; "
+                              "demand-paged regions need backend = \"cpu\""};
+  }
+
   Result<LaunchReport> launch(const KernelImage& kernel, const LaunchShape& shape) override {
+    const KernelRuns runs;  // Ends last: it may give a region's memory back.
     if (getpid() != pid_) {
       return Error{EPERM,
                    "the k2k runtime was created before fork(); create a new one in the child"};
@@ -120,8 +119,8 @@ class CudaBackend final : public Backend {
                    "the runtime serves kernels of other libraries: end that first, or launch by "
                    "another runtime"};
     }
-    const Current current(driver_, context_);
-    const Result<CUfunction> function = kernels_.function_of(kernel, shape);
+    const Current current(driver_);
+    const Result<Function> function = kernels_.function_of(kernel, shape);
     if (!function) return function.error();
 
     gate_.open();
@@ -167,8 +166,27 @@ class CudaBackend final : public Backend {
   }
 
  private:
+  Result<RegionHandle> manage_region(const RegionPlan& plan) {
+    if (Status fits = check(plan); !fits) return fits.error();
+    const Current current(driver_);
+    void* memory = nullptr;
+    const Status done = driver_.call(
+        driver_.allocate_managed(&memory, plan.bytes),
+        "allocate " + std::to_string(plan.bytes) + " bytes for demand region '" + plan.name + "'");
+    if (!done) return done.error();
+    std::shared_ptr<void> pages(memory, [driver = owned_](void* gone) {
+      const Current there(*driver);
+      driver->free(gone);
+    });
+    std::memset(memory, 0, plan.bytes);
+    if (Status filled = fill_region(plan, static_cast<std::byte*>(memory)); !filled) {
+      return filled.error();
+    }
+    return RegionHandle{0, static_cast<std::byte*>(memory), std::move(pages)};
+  }
+
   Result<LaunchReport> run_to_its_end(const KernelImage& kernel, const LaunchShape& shape,
-                                      CUfunction function) {
+                                      Function function) {
     const Instant begin = now();
     protocol::store_release(memory_->cancel_word(), 0u);
     stop_.store(0, std::memory_order_release);
@@ -181,7 +199,8 @@ class CudaBackend final : public Backend {
       return Error{ran.error().code, "kernel '" + std::string(kernel.name) +
                                          "': " + ran.error().message +
                                          "; the device's context may be lost: start the process "
-                                         "again, under compute-sanitizer to see why"};
+                                         "again, " +
+                                         driver_.names().checker};
     }
     // The word too: cancel() may have come between the two stores above.
     const bool cancelled = abandoned() || protocol::load_acquire(memory_->cancel_word()) != 0;
@@ -197,31 +216,30 @@ class CudaBackend final : public Backend {
     return report;
   }
 
-  Status run(const KernelImage& kernel, const LaunchShape& shape, CUfunction function) {
-    const Result<Memory::RangeCounts> ranges = memory_->prepare_launch(stream_);
-    if (!ranges) return ranges.error();
-    device::platform::LaunchContext context = launch_context(*memory_);
-    context.sites = memory_->sites();
-    context.ranges = memory_->ranges();
-    context.range_count = ranges->shared;
-    context.registered_count = ranges->registered;
-    context.tenant = shape.tenant;
-    // Read by cuLaunchKernel at once, never written.
-    void* parameters[] = {&context, const_cast<void*>(kernel.closure)};
-    Status done =
-        driver_.call(driver_.cuLaunchKernel(function, shape.groups, 1, 1, shape.group_items, 1, 1,
-                                            0, stream_, parameters, nullptr),
-                     "launch");
-    if (!done) return done;
-    if (done = memory_->read_locks(stream_); !done) return done;
-    return memory_->finish(stream_);
+  Status run(const KernelImage& kernel, const LaunchShape& shape, Function function) {
+    const auto queue = [&]() -> Status {
+      const Result<Memory::RangeCounts> ranges = memory_->prepare_launch(stream_);
+      if (!ranges) return ranges.error();
+      device::platform::LaunchContext context = launch_context(*memory_);
+      context.sites = memory_->sites();
+      context.ranges = memory_->ranges();
+      context.range_count = ranges->shared;
+      context.registered_count = ranges->registered;
+      context.tenant = shape.tenant;
+      void* parameters[] = {&context, const_cast<void*>(kernel.closure)};  // Never written.
+      Status done = driver_.call(driver_.launch(function, shape, parameters, stream_), "launch");
+      return done.ok() ? memory_->read_locks(stream_) : done;
+    };
+    Status queued = queue();
+    // After a failure, too: what was queued before it reads memory that the next launch writes.
+    Status finished = memory_->finish(stream_);
+    return queued.ok() ? finished : queued;
   }
 
+  std::shared_ptr<const Driver> owned_;  // Shared with managed regions, which may live longer.
   const Driver& driver_;
-  const CUdevice device_;
   const pid_t pid_;
-  CUcontext context_ = nullptr;
-  CUstream stream_ = nullptr;
+  Stream stream_ = nullptr;
   std::unique_ptr<Memory> memory_;
   DeviceInfo info_;
   const Kernels kernels_{driver_, info_};
@@ -235,25 +253,11 @@ class CudaBackend final : public Backend {
 
 }  // namespace
 
-Result<std::unique_ptr<Backend>> create(const DeviceConfig& config) {
-  if (Status fits = check_limits(area_limits, config); !fits) return fits.error();
-  const Result<const Driver*> loaded = Driver::load();
-  if (!loaded) return loaded.error();
-  const Driver& driver = *loaded.value();
-  int count = 0;
-  driver.cuDeviceGetCount(&count);
-  if (count == 0) {
-    return Error{ENODEV,
-                 "no CUDA device can be used: the driver shows none; see nvidia-smi and "
-                 "CUDA_VISIBLE_DEVICES, or set backend = \"cpu\""};
-  }
-  CUdevice device = 0;
-  if (Status found = driver.call(driver.cuDeviceGet(&device, 0), "find a device"); !found) {
-    return found.error();
-  }
-  auto backend = std::make_unique<CudaBackend>(driver, device);
+Result<std::unique_ptr<Backend>> create(std::unique_ptr<const Driver> driver, DeviceInfo info,
+                                        const DeviceConfig& config) {
+  auto backend = std::make_unique<GpuBackend>(std::move(driver), std::move(info));
   if (Status built = backend->build(config); !built) return built.error();
   return std::unique_ptr<Backend>(std::move(backend));
 }
 
-}  // namespace k2k::backend::cuda
+}  // namespace k2k::backend::gpu

@@ -1,5 +1,5 @@
 #pragma once
-// The memory of the CUDA backend.
+// The memory of a GPU.
 //
 //   pinned, mapped   slots, rings, arena, `closed`, `cancel`; copies of lock and loan words for the
 //                    sweep                                            host and device, same address
@@ -19,8 +19,9 @@
 #include <mutex>
 #include <vector>
 
-#include "backend/cuda/driver.hpp"
 #include "backend/device_config.hpp"
+#include "backend/gpu/driver.hpp"
+#include "backend/launch.hpp"
 #include "base/own_process.hpp"
 #include "base/ranges.hpp"
 #include "base/result.hpp"
@@ -28,7 +29,7 @@
 #include "device/platform/shared_range.hpp"
 #include "protocol/area.hpp"
 
-namespace k2k::backend::cuda {
+namespace k2k::backend::gpu {
 
 // The area, and one for each call of allocate_shared().
 inline constexpr std::uint32_t shared_ranges_max = 64;
@@ -44,9 +45,8 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  // Allocates the area. `follows_pages`: the device can address all memory of the process.
-  // Errors: ENOMEM, EIO.
-  Status build(const DeviceConfig& config, std::uint32_t waves, bool follows_pages);
+  // Allocates the area for the waves of that device. Errors: ENOMEM, EIO.
+  Status build(const DeviceConfig& config, const DeviceInfo& info);
 
   // The device's view: the server accesses only its host-visible parts.
   [[nodiscard]] const protocol::AreaView& area() const { return area_; }
@@ -56,7 +56,7 @@ class Memory {
   [[nodiscard]] std::uint32_t* cancel_word() const { return cancel_; }
   [[nodiscard]] device::platform::KernelSite* sites() const { return sites_; }
   [[nodiscard]] device::platform::SharedRange* ranges() const { return ranges_; }
-  [[nodiscard]] CUstream copies() const { return copies_; }
+  [[nodiscard]] Stream copies() const { return copies_; }
 
   struct RangeCounts {
     std::uint32_t shared = 0;
@@ -66,14 +66,14 @@ class Memory {
   // ones.
   RangeCounts told_ranges(device::platform::SharedRange* to);
   // In stream order: zeroes the sites, copies the ranges to the device. Returns their numbers.
-  Result<RangeCounts> prepare_launch(CUstream stream);
+  Result<RangeCounts> prepare_launch(Stream stream);
   // Backend::set_registered().
   void set_registered(const Ranges* ranges) {
     registered_.store(ranges, std::memory_order_release);  // Pairs with told_ranges().
   }
   // In stream order: copies lock and loan words to the mirror, and back.
-  Status read_locks(CUstream stream);
-  Status write_locks(CUstream stream);
+  Status read_locks(Stream stream);
+  Status write_locks(Stream stream);
 
   Result<void*> allocate(std::size_t bytes);
   void free(void* address);
@@ -82,7 +82,7 @@ class Memory {
   Status copy(void* to, const void* from, std::size_t bytes);
   // Waits until the stream is empty, by polling the driver, which drives its progress. EIO if the
   // stream failed.
-  Status finish(CUstream stream);
+  Status finish(Stream stream);
 
   [[nodiscard]] bool host_may_access(const void* address, std::size_t bytes) const;
 
@@ -100,11 +100,11 @@ class Memory {
   const Driver& driver_;
   bool follows_pages_ = false;
   std::atomic<const Ranges*> registered_{nullptr};
-  CUstream copies_ = nullptr;
+  Stream copies_ = nullptr;
   std::byte* pinned_ = nullptr;
   std::size_t pinned_bytes_ = 0;
   OwnMemory own_pinned_;
-  CUdeviceptr device_ = 0;
+  void* device_ = nullptr;
   std::size_t device_bytes_ = 0;
   protocol::AreaView area_;
   protocol::AreaView mirror_;
@@ -117,4 +117,4 @@ class Memory {
   std::array<Range, device_ranges_max> hidden_;
 };
 
-}  // namespace k2k::backend::cuda
+}  // namespace k2k::backend::gpu

@@ -1,6 +1,6 @@
 #pragma once
-// ForeignKernels of a CUDA device: kernels that Numba, CuPy, PyTorch or cuda.core launch into the
-// device's primary context, which K2K shares with them.
+// ForeignKernels of a GPU: kernels that Numba, CuPy, PyTorch or cuda.core launch on the device
+// whose context K2K shares with them.
 //
 //   begin()    the launch gate opens: service threads look for doorbells
 //   context()  a ForeignContext and its ranges, in device memory of their own; a new one when other
@@ -10,23 +10,25 @@
 // Threading: as ForeignKernels; serves() with `launching` held.
 
 #include <atomic>
+#include <cstddef>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <vector>
 
-#include "backend/cuda/driver.hpp"
-#include "backend/cuda/memory.hpp"
+#include "backend/demand_pages.hpp"
 #include "backend/foreign_kernels.hpp"
+#include "backend/gpu/driver.hpp"
+#include "backend/gpu/memory.hpp"
 #include "backend/launch_gate.hpp"
 
-namespace k2k::backend::cuda {
+namespace k2k::backend::gpu {
 
 class ServedKernels final : public ForeignKernels {
  public:
   // The parts of the backend that launches use, too. They outlive this object.
   struct Parts {
     const Driver& driver;
-    CUcontext context;
     Memory& memory;
     LaunchGate& gate;
     std::mutex& launching;
@@ -50,8 +52,9 @@ class ServedKernels final : public ForeignKernels {
 
   const Parts parts_;
   bool serves_ = false;
-  std::vector<CUdeviceptr> contexts_;  // The last one is in force.
-  Told told_;                          // Its ranges.
+  std::optional<KernelRuns> runs_;    // While it serves: memory of retired regions is kept.
+  std::vector<std::byte*> contexts_;  // The last one is in force.
+  Told told_;                         // Its ranges.
 };
 
-}  // namespace k2k::backend::cuda
+}  // namespace k2k::backend::gpu

@@ -1,14 +1,14 @@
-#include "backend/cuda/served_kernels.hpp"
+#include "backend/gpu/served_kernels.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
 
-#include "backend/cuda/launching.hpp"
+#include "backend/gpu/launching.hpp"
 #include "device/platform/foreign_context.hpp"
 
-namespace k2k::backend::cuda {
+namespace k2k::backend::gpu {
 
 namespace {
 
@@ -35,6 +35,7 @@ Status ServedKernels::begin() {
   protocol::store_release(parts_.memory.cancel_word(), 0u);
   parts_.stop.store(0, std::memory_order_release);
   parts_.gate.open();
+  runs_.emplace();
   serves_ = true;
   return {};
 }
@@ -46,19 +47,20 @@ Result<std::uint64_t> ServedKernels::context() {
   const Memory::RangeCounts counts = parts_.memory.told_ranges(told.data());
   told.resize(std::size_t{counts.shared} + counts.registered);
   if (!contexts_.empty() && std::equal(told.begin(), told.end(), told_.begin(), told_.end(), same))
-    return std::uint64_t{contexts_.back()};
+    return reinterpret_cast<std::uint64_t>(contexts_.back());
   return write_context(told, counts);
 }
 
 Result<std::uint64_t> ServedKernels::write_context(const Told& told,
                                                    const Memory::RangeCounts& counts) {
-  const Current current(parts_.driver, parts_.context);
+  const Current current(parts_.driver);
   const std::size_t range_bytes = told.size() * sizeof(SharedRange);
-  CUdeviceptr address = 0;
+  void* allocated = nullptr;
   Status done =
-      parts_.driver.call(parts_.driver.cuMemAlloc(&address, sizeof(ForeignContext) + range_bytes),
+      parts_.driver.call(parts_.driver.allocate(&allocated, sizeof(ForeignContext) + range_bytes),
                          "allocate the context of foreign kernels");
   if (!done) return done.error();
+  auto* const address = static_cast<std::byte*>(allocated);
   contexts_.push_back(address);  // Freed by end(), whatever happens now.
   ForeignContext context;
   context.compiled_for = device::platform::foreign_layout;
@@ -69,18 +71,18 @@ Result<std::uint64_t> ServedKernels::write_context(const Told& told,
   std::vector<std::byte> image(sizeof(ForeignContext) + range_bytes);
   std::memcpy(image.data(), &context, sizeof(context));
   std::memcpy(image.data() + sizeof(context), told.data(), range_bytes);
-  done = parts_.memory.copy(reinterpret_cast<void*>(address), image.data(), image.size());
+  done = parts_.memory.copy(address, image.data(), image.size());
   if (!done) return done.error();
   told_ = told;
-  return std::uint64_t{address};
+  return reinterpret_cast<std::uint64_t>(address);
 }
 
 Status ServedKernels::end() {
   const std::lock_guard lock(parts_.launching);
   if (!serves_) return not_serving;
-  const Current current(parts_.driver, parts_.context);
-  Status done = parts_.driver.call(parts_.driver.cuCtxSynchronize(),
-                                   "wait for the kernels of other libraries");
+  const Current current(parts_.driver);
+  Status done =
+      parts_.driver.call(parts_.driver.synchronize(), "wait for the kernels of other libraries");
   const bool cancelled = parts_.stop.load(std::memory_order_acquire) != 0 ||
                          protocol::load_acquire(parts_.memory.cancel_word()) != 0;
   if (!done) {
@@ -96,11 +98,12 @@ Status ServedKernels::end() {
   parts_.gate.close();
   serves_ = false;
   forget_contexts();
+  runs_.reset();
   return done;
 }
 
 Status ServedKernels::sweep_all() {
-  const CUstream stream = parts_.memory.copies();
+  const Stream stream = parts_.memory.copies();
   if (Status done = parts_.memory.read_locks(stream); !done) return done;
   if (Status done = parts_.memory.finish(stream); !done) return done;
   const Result<std::uint32_t> swept = put_in_order(parts_.memory, stream);
@@ -108,9 +111,9 @@ Status ServedKernels::sweep_all() {
 }
 
 void ServedKernels::forget_contexts() {
-  for (const CUdeviceptr address : contexts_) parts_.driver.cuMemFree(address);
+  for (std::byte* const address : contexts_) parts_.driver.free(address);
   contexts_.clear();
   told_.clear();
 }
 
-}  // namespace k2k::backend::cuda
+}  // namespace k2k::backend::gpu

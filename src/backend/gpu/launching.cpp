@@ -1,4 +1,4 @@
-#include "backend/cuda/launching.hpp"
+#include "backend/gpu/launching.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -6,7 +6,7 @@
 
 #include "backend/sweep.hpp"
 
-namespace k2k::backend::cuda {
+namespace k2k::backend::gpu {
 
 namespace {
 
@@ -26,7 +26,7 @@ device::platform::LaunchContext launch_context(const Memory& memory) {
   return context;
 }
 
-Result<std::uint32_t> put_in_order(Memory& memory, CUstream stream) {
+Result<std::uint32_t> put_in_order(Memory& memory, Stream stream) {
   const protocol::AreaView& mirror = memory.mirror();
   const auto any = [](const std::uint64_t* words, std::uint32_t count) {
     return std::any_of(words, words + count, [](std::uint64_t word) { return word != 0; });
@@ -39,4 +39,4 @@ Result<std::uint32_t> put_in_order(Memory& memory, CUstream stream) {
   return unredeemed;
 }
 
-}  // namespace k2k::backend::cuda
+}  // namespace k2k::backend::gpu

@@ -1,4 +1,4 @@
-#include "backend/cuda/memory.hpp"
+#include "backend/gpu/memory.hpp"
 
 #include <sched.h>
 
@@ -11,7 +11,7 @@
 #include "backend/carver.hpp"
 #include "base/units.hpp"
 
-namespace k2k::backend::cuda {
+namespace k2k::backend::gpu {
 
 namespace {
 
@@ -23,10 +23,12 @@ using device::platform::SharedRange;
 
 }  // namespace
 
-Status Memory::build(const DeviceConfig& config, std::uint32_t waves, bool follows_pages) {
-  follows_pages_ = follows_pages;
+Status Memory::build(const DeviceConfig& config, const DeviceInfo& info) {
+  const std::uint32_t waves = info.resident_waves;
+  follows_pages_ = info.reaches_host_pages;
   const std::uint32_t ring_entries = ring_entries_of(config, ring_entries_gpu);
   const std::uint32_t blocks = arena_blocks_of(config, arena_blocks_gpu);
+  area_.wave_lanes = info.wave_lanes;
   const auto carve_pinned = [&](void* base) {
     Carver<line_bytes> carver(base);
     area_.slots = carver.take<protocol::Slot>(std::size_t{waves} * area_.wave_lanes);
@@ -57,7 +59,6 @@ Status Memory::build(const DeviceConfig& config, std::uint32_t waves, bool follo
     return carver.used();
   };
   area_.wave_count = waves;
-  area_.wave_lanes = 32;
   area_.ring_count = config.rings;
   area_.arena_blocks = blocks;
   for (std::uint32_t ring = 0; ring < config.rings; ++ring) {
@@ -66,26 +67,23 @@ Status Memory::build(const DeviceConfig& config, std::uint32_t waves, bool follo
   pinned_bytes_ = carve_pinned(nullptr);
   device_bytes_ = carve_device(nullptr);
 
-  Status done =
-      driver_.call(driver_.cuStreamCreate(&copies_, CU_STREAM_NON_BLOCKING), "create a stream");
+  Status done = driver_.call(driver_.create_stream(&copies_), "create a stream");
   if (!done) return done;
   void* pinned = nullptr;
-  // Not write-combined, because the host reads it all the time.
-  done = driver_.call(driver_.cuMemHostAlloc(&pinned, pinned_bytes_,
-                                             CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP),
+  done = driver_.call(driver_.pin(&pinned, pinned_bytes_),
                       "pin " + std::to_string(pinned_bytes_) + " bytes for the syscall area");
   if (!done) return done;
   pinned_ = static_cast<std::byte*>(pinned);
   std::memset(pinned_, 0, pinned_bytes_);
   own_pinned_ = OwnMemory(pinned_, pinned_bytes_);
-  done = driver_.call(driver_.cuMemAlloc(&device_, device_bytes_), "allocate device memory");
+  done = driver_.call(driver_.allocate(&device_, device_bytes_), "allocate device memory");
   if (!done) return done;
-  done = driver_.call(driver_.cuMemsetD8Async(device_, 0, device_bytes_, copies_), "zero memory");
+  done = driver_.call(driver_.zero(device_, device_bytes_, copies_), "zero memory");
   if (!done) return done;
   if (done = finish(copies_); !done) return done;
 
   carve_pinned(pinned_);
-  carve_device(reinterpret_cast<void*>(device_));
+  carve_device(device_);
   std::uint64_t* const mirrored_locks = mirror_.locks;
   std::uint64_t* const mirrored_lent = mirror_.lent;
   std::uint64_t* const mirrored_tickets = mirror_.tickets;
@@ -94,15 +92,15 @@ Status Memory::build(const DeviceConfig& config, std::uint32_t waves, bool follo
   mirror_.lent = mirrored_lent;
   mirror_.tickets = mirrored_tickets;
   enter(shared_, pinned_, pinned_bytes_);
-  enter(hidden_, reinterpret_cast<void*>(device_), device_bytes_);
+  enter(hidden_, device_, device_bytes_);
   return {};
 }
 
 Memory::~Memory() {
-  if (device_ != 0) driver_.cuMemFree(device_);
+  if (device_ != nullptr) driver_.free(device_);
   own_pinned_ = OwnMemory();
-  if (pinned_ != nullptr) driver_.cuMemFreeHost(pinned_);
-  if (copies_ != nullptr) driver_.cuStreamDestroy(copies_);
+  if (pinned_ != nullptr) driver_.unpin(pinned_);
+  if (copies_ != nullptr) driver_.destroy_stream(copies_);
 }
 
 Memory::RangeCounts Memory::told_ranges(SharedRange* to) {
@@ -128,40 +126,35 @@ Memory::RangeCounts Memory::told_ranges(SharedRange* to) {
   return counts;
 }
 
-Result<Memory::RangeCounts> Memory::prepare_launch(CUstream stream) {
+Result<Memory::RangeCounts> Memory::prepare_launch(Stream stream) {
   const RangeCounts counts = told_ranges(staged_ranges_);
   const std::size_t count = std::size_t{counts.shared} + counts.registered;
   Status done = driver_.call(
-      driver_.cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(sites_), 0,
-                              sizeof(KernelSite) * device::platform::kernel_sites, stream),
+      driver_.zero(sites_, sizeof(KernelSite) * device::platform::kernel_sites, stream),
       "zero the kernel sites");
   if (!done) return done.error();
-  done = driver_.call(driver_.cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(ranges_),
-                                            reinterpret_cast<CUdeviceptr>(staged_ranges_),
-                                            sizeof(SharedRange) * count, stream),
+  done = driver_.call(driver_.copy(ranges_, staged_ranges_, sizeof(SharedRange) * count, stream),
                       "copy to the device");
   if (!done) return done.error();
   return counts;
 }
 
 namespace {
-Status copy_words(const Driver& driver, CUstream stream, std::uint64_t* to,
-                  const std::uint64_t* from, std::size_t count) {
-  return driver.call(
-      driver.cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(to), reinterpret_cast<CUdeviceptr>(from),
-                           count * sizeof(std::uint64_t), stream),
-      "copy lock words");
+Status copy_words(const Driver& driver, Stream stream, std::uint64_t* to, const std::uint64_t* from,
+                  std::size_t count) {
+  return driver.call(driver.copy(to, from, count * sizeof(std::uint64_t), stream),
+                     "copy lock words");
 }
 }  // namespace
 
-Status Memory::read_locks(CUstream stream) {
+Status Memory::read_locks(Stream stream) {
   Status done = copy_words(driver_, stream, mirror_.locks, area_.locks, area_.wave_count);
   if (!done) return done;
   return copy_words(driver_, stream, mirror_.lent, area_.lent,
                     area_.arena_blocks + protocol::ticket_words);
 }
 
-Status Memory::write_locks(CUstream stream) {
+Status Memory::write_locks(Stream stream) {
   Status done = copy_words(driver_, stream, area_.locks, mirror_.locks, area_.wave_count);
   if (!done) return done;
   return copy_words(driver_, stream, area_.lent, mirror_.lent,
@@ -170,20 +163,19 @@ Status Memory::write_locks(CUstream stream) {
 
 Result<void*> Memory::allocate(std::size_t bytes) {
   const std::size_t rounded = round_up(bytes == 0 ? 1 : bytes, line_bytes);
-  CUdeviceptr address = 0;
-  Status done = driver_.call(driver_.cuMemAlloc(&address, rounded),
+  void* address = nullptr;
+  Status done = driver_.call(driver_.allocate(&address, rounded),
                              "allocate " + std::to_string(bytes) + " bytes of device memory");
   if (!done) return done.error();
-  done = driver_.call(driver_.cuMemsetD8Async(address, 0, rounded, copies_), "zero memory");
+  done = driver_.call(driver_.zero(address, rounded, copies_), "zero memory");
   if (done.ok()) done = finish(copies_);
-  auto* const pointer = reinterpret_cast<void*>(address);
   const std::lock_guard lock(mutex_);
-  if (done.ok() && !enter(hidden_, pointer, rounded)) {
+  if (done.ok() && !enter(hidden_, address, rounded)) {
     done = Error{ENOMEM, "a device holds at most " + std::to_string(device_ranges_max - 1) +
                              " allocations; free some, or allocate larger ones"};
   }
-  if (done.ok()) return pointer;
-  driver_.cuMemFree(address);
+  if (done.ok()) return address;
+  driver_.free(address);
   return done.error();
 }
 
@@ -193,21 +185,19 @@ void Memory::free(void* address) {
     const std::lock_guard lock(mutex_);
     K2K_EXPECT(take_out(hidden_, address));
   }
-  driver_.cuMemFree(reinterpret_cast<CUdeviceptr>(address));
+  driver_.free(address);
 }
 
 Result<void*> Memory::allocate_shared(std::size_t bytes) {
   const std::size_t rounded = round_up(bytes == 0 ? 1 : bytes, line_bytes);
   void* address = nullptr;
-  const Status done =
-      driver_.call(driver_.cuMemHostAlloc(&address, rounded,
-                                          CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP),
-                   "pin " + std::to_string(bytes) + " bytes of host memory");
+  const Status done = driver_.call(driver_.pin(&address, rounded),
+                                   "pin " + std::to_string(bytes) + " bytes of host memory");
   if (!done) return done.error();
   std::memset(address, 0, rounded);
   const std::lock_guard lock(mutex_);
   if (enter(shared_, address, rounded)) return address;
-  driver_.cuMemFreeHost(address);
+  driver_.unpin(address);
   return Error{ENOMEM, "host and device share at most " + std::to_string(shared_ranges_max - 1) +
                            " allocations; free some, or allocate larger ones"};
 }
@@ -218,29 +208,27 @@ void Memory::free_shared(void* address) {
     const std::lock_guard lock(mutex_);
     K2K_EXPECT(take_out(shared_, address));
   }
-  driver_.cuMemFreeHost(address);
+  driver_.unpin(address);
 }
 
 Status Memory::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return {};
-  Status done =
-      driver_.call(driver_.cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(to),
-                                         reinterpret_cast<CUdeviceptr>(from), bytes, copies_),
-                   "copy " + std::to_string(bytes) + " bytes");
+  const Status done = driver_.call(driver_.copy(to, from, bytes, copies_),
+                                   "copy " + std::to_string(bytes) + " bytes");
   return done.ok() ? finish(copies_) : done;
 }
 
-Status Memory::finish(CUstream stream) {
+Status Memory::finish(Stream stream) {
   constexpr int looks_before_nap = 200;
-  CUresult result = driver_.cuStreamQuery(stream);
-  for (int look = 0; result == CUDA_ERROR_NOT_READY; ++look) {
+  Code result = driver_.query(stream);
+  for (int look = 0; result == not_ready; ++look) {
     if (look < looks_before_nap) {
       sched_yield();
     } else {
       const timespec nap{0, query_nap.count()};
       nanosleep(&nap, nullptr);
     }
-    result = driver_.cuStreamQuery(stream);
+    result = driver_.query(stream);
   }
   return driver_.call(result, "finish its work");
 }
@@ -289,4 +277,4 @@ bool Memory::host_may_access(const void* address, std::size_t bytes) const {
   return true;
 }
 
-}  // namespace k2k::backend::cuda
+}  // namespace k2k::backend::gpu
