@@ -11,6 +11,7 @@
 #include "apps/comd/lattice.hpp"
 #include "apps/comd/simulate.hpp"
 #include "apps/common/core_shares.hpp"
+#include "apps/common/run_json.hpp"
 
 namespace k2k::cli {
 
@@ -38,10 +39,6 @@ nlohmann::ordered_json json_of(const comd::Sums& sums) {
           {"momentum", {sums.momentum[0], sums.momentum[1], sums.momentum[2]}}};
 }
 
-nlohmann::ordered_json json_of(const apps::ProcessMemory& resident) {
-  return {{"resident_bytes", resident.bytes}, {"linux_faults", resident.faults}};
-}
-
 std::string json_text(const comd::AtomFile& file, const comd::Outcome& outcome,
                       const ComdFlags& flags) {
   nlohmann::ordered_json object = {{"by", flags.by},
@@ -60,9 +57,9 @@ std::string json_text(const comd::AtomFile& file, const comd::Outcome& outcome,
                                    {"fault_requests", outcome.requests},
                                    {"demand_pages", outcome.pages},
                                    {"huge_bytes", outcome.huge_bytes},
-                                   {"begin", json_of(outcome.begin)},
-                                   {"taken", json_of(outcome.taken)},
-                                   {"end", json_of(outcome.end)}};
+                                   {"begin", apps::json_of(outcome.begin)},
+                                   {"taken", apps::json_of(outcome.taken)},
+                                   {"end", apps::json_of(outcome.end)}};
   nlohmann::ordered_json& sums = object["sums"] = nlohmann::ordered_json::array();
   for (const comd::Sums& one : outcome.sums) sums.push_back(json_of(one));
   return object.dump() + "\n";

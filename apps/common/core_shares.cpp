@@ -19,15 +19,15 @@ bool any_is_set(const LoadedConfig& loaded, std::initializer_list<std::string_vi
 
 }  // namespace
 
-void share_cores(LoadedConfig& loaded) {
+void share_cores(LoadedConfig& loaded, std::uint32_t units) {
   if (loaded.config.backend != "cpu") return;  // Other devices have cores of their own.
   if (any_is_set(loaded, {"device.compute_units", "device.rings", "server.top_halves"})) return;
-  // Every core searches, and serves the calls of its own work-items: a file's data stays in one
-  // core's caches. With shared cores /usr/include takes half as long again.
+  // A unit serves the calls of its own work-items: a file's data stays in one core's caches. With
+  // shared cores /usr/include takes half as long again.
   if (!any_is_set(loaded,
                   {"server.bottom_half", "server.cap_permille", "server.coalesce_window_us",
                    "server.coalescing", "server.notify", "server.steering", "server.tenants"})) {
-    loaded.config.device.compute_units = std::clamp(usable_cores(), 1u, 256u);
+    loaded.config.device.compute_units = std::clamp(units, 1u, 256u);
     loaded.config.device.rings =
         std::min(loaded.config.device.compute_units, CoreShares::serving_max);
     loaded.config.server.top_halves = loaded.config.device.rings;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/cores.hpp"
 #include "runtime/settings/config.hpp"
 
 namespace k2k::apps {
@@ -14,9 +15,10 @@ struct CoreShares {
   std::uint32_t searching = 1;
 };
 
-// Sets the division in the configuration. Settings that the user chose stay, and so do those of
-// devices with cores of their own.
-void share_cores(LoadedConfig& loaded);
+// Sets the division in the configuration: a unit on each core, or so many `units`, which serve the
+// calls of their own work-items. Settings that the user chose stay, and so do those of devices with
+// cores of their own.
+void share_cores(LoadedConfig& loaded, std::uint32_t units = usable_cores());
 
 // To open, read and close a file takes as long as to search it, so half of the cores serve.
 // /usr/include on four cores: 43 ms with two serving cores, 79 with one, 84 with three.

@@ -142,6 +142,9 @@ Status write_new_file(const NewFile& file) {
   if (!made) return made.error();
   // The header last: a machine that stops here leaves a file that is refused.
   Status written = write_at(*made, file.name, file.body, file.header.size());
+  if (written) {
+    written = write_at(*made, file.name, file.tail, file.header.size() + file.body.size());
+  }
   if (written) written = write_at(*made, file.name, file.header, 0);
   if (!written) ::unlink(file.name.c_str());
   return written;

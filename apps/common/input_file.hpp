@@ -58,11 +58,13 @@ Result<Descriptor> create_new(const std::string& path);
 Status write_at(const Descriptor& file, const std::string& path, std::span<const std::byte> from,
                 std::uint64_t offset);
 
-// A new file of a generator. The body begins behind the header.
+// A new file of a generator. The body begins behind the header, the tail behind the body: files may
+// share a body.
 struct NewFile {
   std::string name;
   std::span<const std::byte> header;
   std::span<const std::byte> body;
+  std::span<const std::byte> tail = {};
 };
 
 // Writes a file that is not there yet: whole, or not at all. Ctrl-C takes effect before or after

@@ -38,6 +38,9 @@ class InputFiles : public InputTest {
 TEST_F(InputFiles, are_written_with_their_header_first) {
   ASSERT_TRUE(write_new_file({path("one"), bytes_of(head_), bytes_of(body_)}));
   EXPECT_EQ(content(path("one")), "headbody and more");
+  const std::string tail = ", at the end";
+  ASSERT_TRUE(write_new_file({path("two"), bytes_of(head_), bytes_of(body_), bytes_of(tail)}));
+  EXPECT_EQ(content(path("two")), "headbody and more, at the end");
 }
 
 TEST_F(InputFiles, do_not_replace_a_file) {
@@ -126,13 +129,16 @@ TEST_F(InputFiles, that_the_disk_has_no_room_for_tell_the_missing_bytes) {
     const rlimit limit{8, 8};
     ::setrlimit(RLIMIT_FSIZE, &limit);
     const Status cut = write_new_file({path("one"), bytes_of(head_), bytes_of(body_)});
-    return !cut && cut.error().message ==
-                       path("one") + ": File too large; the file needs 9 more bytes there"
+    const Status no_tail = write_new_file({path("two"), bytes_of(head_), {}, bytes_of(body_)});
+    const std::string wanted = ": File too large; the file needs 9 more bytes there";
+    return !cut && cut.error().message == path("one") + wanted && !no_tail &&
+                   no_tail.error().message == path("two") + wanted
                ? 0
                : 1;
   });
   EXPECT_EQ(ended.status, 0);
   EXPECT_FALSE(std::filesystem::exists(path("one")));
+  EXPECT_FALSE(std::filesystem::exists(path("two")));
 }
 
 TEST(CheckOfWords, differs_for_zeros_for_one_bit_and_for_another_order) {

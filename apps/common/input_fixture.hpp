@@ -7,26 +7,21 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "apps/common/input_memory.hpp"
 #include "apps/common/resident.hpp"
+#include "apps/common/small_device_fixture.hpp"
 #include "base/descriptor.hpp"
 #include "base/temporary_folder.hpp"
-#include "runtime/settings/config.hpp"
 
 namespace k2k::apps {
-
-inline RuntimeConfig small_device(std::uint32_t compute_units = 1) {
-  RuntimeConfig config;
-  config.backend = "cpu";
-  config.device.compute_units = compute_units;
-  return config;
-}
 
 // Mode::huge only where Linux gives huge pages now.
 inline std::vector<Mode> modes_here() {
@@ -63,6 +58,27 @@ Ended in_child(Body body) {
   ::close(ends[0]);
   ::waitpid(child, &ended.status, 0);
   return ended;
+}
+
+// What work(256 threads) says, which fails, in a process whose address space has no room for their
+// stacks. Skips the test where a sanitizer needs that space.
+template <class Work>
+void expect_too_few_threads(Work work) {
+#if defined(K2K_TSAN) || defined(K2K_ASAN)
+  GTEST_SKIP() << "sanitizers need more address space than the limit leaves";
+#endif
+  const Ended ended = in_child([&] {
+    const rlimit limit{rlim_t{1} << 30, rlim_t{1} << 30};
+    ::setrlimit(RLIMIT_AS, &limit);
+    const std::string said = work(256u);
+    std::fputs(said.c_str(), stderr);
+    return 0;
+  });
+  EXPECT_EQ(ended.said.find("only "), 0u) << ended.said;
+  EXPECT_NE(ended.said.find(" of 256 threads could be started (Resource temporarily unavailable); "
+                            "take fewer --threads, or raise the limit of processes (ulimit -u)"),
+            std::string::npos)
+      << ended.said;
 }
 
 class InputTest : public testing::Test {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -29,8 +30,11 @@ Error no_memory(std::size_t bytes, int error) {
 // For the handler, which may not allocate.
 char cut_line[8192];
 std::size_t cut_line_bytes = 0;
+std::atomic_flag cut_line_taken;
 
 void end_with_line(int) {
+  // Of threads that touch lost pages at the same time one writes; the others end with the process.
+  while (cut_line_taken.test_and_set(std::memory_order_relaxed)) ::pause();
   [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, cut_line, cut_line_bytes);
   ::_exit(1);
 }

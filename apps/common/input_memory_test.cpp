@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -13,6 +15,7 @@
 #include <fstream>
 
 #include "apps/common/input_fixture.hpp"
+#include "apps/common/part_threads.hpp"
 #include "base/huge_pages.hpp"
 
 namespace k2k::apps {
@@ -79,6 +82,27 @@ TEST_F(InputMemoryTest,
   EXPECT_EQ(ended.said, "test: " + file.path +
                             ": the file became shorter while it was mapped: a page of it is gone" +
                             anew + "\n");
+}
+
+TEST_F(InputMemoryTest, of_a_file_that_became_shorter_is_told_once_by_threads) {
+  constexpr std::uint32_t threads = 4;
+  const InputFile file = file_of(content);
+  cut(file.path, 4096);
+  for (int round = 0; round < 20; ++round) {
+    const Ended ended = in_child([&] {
+      const auto memory = InputMemory::on_host(file, Mode::demand, "test");
+      std::atomic<std::uint32_t> there{0};
+      const Status ran = run_parts(threads, threads, [&](std::uint32_t) {
+        ++there;
+        while (there < threads) {  // All at the same time.
+        }
+        [[maybe_unused]] const char lost = *memory->as<volatile const char>();
+      });
+      return ran ? 2 : 3;
+    });
+    EXPECT_EQ(WEXITSTATUS(ended.status), 1);
+    EXPECT_EQ(std::count(ended.said.begin(), ended.said.end(), '\n'), 1) << ended.said;
+  }
 }
 
 TEST_F(InputMemoryTest, leaves_the_handler_of_cut_files_as_it_was) {

@@ -83,6 +83,12 @@ LinuxFaults linux_faults_now() {
   return {static_cast<std::uint64_t>(usage.ru_minflt), static_cast<std::uint64_t>(usage.ru_majflt)};
 }
 
+double cpu_seconds_now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
 ResidentBytes resident_now() {
   const std::string text = text_of("/proc/self/status");
   return {kilobyte_line(text, "RssAnon"), kilobyte_line(text, "RssFile"),

@@ -26,6 +26,9 @@ struct LinuxFaults {
 };
 LinuxFaults linux_faults_now();
 
+// CPU time of all threads of the process so far.
+double cpu_seconds_now();
+
 // Bytes of physical memory.
 struct ResidentBytes {
   std::uint64_t anonymous = 0;

@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/common/core_shares.hpp"
+#include "apps/common/parts_options.hpp"
+#include "apps/common/run_json.hpp"
 #include "apps/graph500/generate.hpp"
 #include "apps/graph500/rates.hpp"
 #include "apps/graph500/search.hpp"
@@ -18,7 +20,11 @@ namespace k2k::cli {
 
 namespace {
 
-constexpr std::uint64_t no_root = std::numeric_limits<std::uint64_t>::max();  // No option's value.
+// No option's value.
+constexpr std::uint64_t not_given = std::numeric_limits<std::uint64_t>::max();
+constexpr int alone_max = 1 << 20;
+constexpr int share_max = 1 << 20;
+constexpr int exit_signalled = 128;  // As a shell's status: with the signal's number.
 
 struct Graph500Flags {
   std::string file;
@@ -28,7 +34,9 @@ struct Graph500Flags {
   std::string by = "kernel";
   std::string mode = "demand";
   std::string direction = "hybrid";
-  std::uint64_t root = no_root;
+  std::uint64_t root = not_given;
+  std::uint64_t alone = not_given;
+  std::uint64_t share = not_given;
   graph500::Settings settings;
 };
 
@@ -40,6 +48,7 @@ int tell(const std::string& message, int status = exit_failure) {
 double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 graph500::RateStatistics rates_of(const graph500::Outcome& outcome) {
+  if (outcome.searches.empty()) return {};  // Interrupted before.
   std::vector<double> rates;
   for (const graph500::Search& one : outcome.searches) rates.push_back(one.teps());
   return graph500::statistics_of(rates);
@@ -56,22 +65,11 @@ nlohmann::ordered_json searches_of(const graph500::Outcome& outcome) {
   for (const graph500::Search& one : outcome.searches) {
     rows.push_back({{"root", one.root},
                     {"seconds", one.seconds},
+                    {"cpu_seconds", one.cpu_seconds},
                     {"levels", one.levels},
                     {"vertices", one.vertices},
                     {"edges", one.edges},
                     {"digest", fmt::format("{:016x}", one.digest)}});
-  }
-  return rows;
-}
-
-nlohmann::ordered_json resident_of(const graph500::Outcome& outcome) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const apps::ResidentSample& sample : outcome.resident) {
-    rows.push_back({{"seconds", sample.seconds},
-                    {"anonymous_bytes", sample.anonymous},
-                    {"file_bytes", sample.file},
-                    {"shared_bytes", sample.shared},
-                    {"page_cache_bytes", sample.cached}});
   }
   return rows;
 }
@@ -90,6 +88,8 @@ std::string json_text(const graph500::Outcome& outcome, const Graph500Flags& fla
       {"vertices", header.vertices},
       {"edges", header.edges},
       {"graph_bytes", outcome.graph_bytes},
+      {"searches_wanted", outcome.wanted},
+      {"interrupted", outcome.interrupted_by != 0},
       {"harmonic_mean_teps", rates.harmonic_mean},
       {"harmonic_deviation_teps", rates.harmonic_deviation},
       {"least_teps", rates.least},
@@ -97,6 +97,8 @@ std::string json_text(const graph500::Outcome& outcome, const Graph500Flags& fla
       {"most_teps", rates.most},
       {"load_seconds", outcome.load_seconds},
       {"search_seconds", outcome.search_seconds},
+      {"cpu_seconds", outcome.cpu_seconds},
+      {"steps", outcome.steps},
       {"kernel_seconds", outcome.device_seconds},
       {"demand_pages", outcome.region_pages},
       {"minor_faults", outcome.minor_faults},
@@ -105,7 +107,7 @@ std::string json_text(const graph500::Outcome& outcome, const Graph500Flags& fla
       {"resident_begin_bytes", outcome.resident_begin},
       {"resident_most_bytes", most_resident(outcome)},
       {"searches", searches_of(outcome)},
-      {"resident", resident_of(outcome)}};
+      {"resident", apps::json_of(outcome.resident)}};
   return object.dump() + "\n";
 }
 
@@ -142,7 +144,9 @@ void take_words(Graph500Flags& flags) {
   settings.direction = flags.direction == "top-down"    ? graph500::Direction::top_down
                        : flags.direction == "bottom-up" ? graph500::Direction::bottom_up
                                                         : graph500::Direction::hybrid;
-  if (flags.root != no_root) settings.root = flags.root;
+  if (flags.root != not_given) settings.root = flags.root;
+  if (flags.share != not_given) settings.share = static_cast<std::uint32_t>(flags.share);
+  if (flags.alone != not_given) settings.alone = static_cast<std::uint32_t>(flags.alone);
   flags.recipe.order =
       flags.order == "sorted" ? graph500::Order::sorted : graph500::Order::unsorted;
 }
@@ -163,7 +167,16 @@ int run_graph500(Graph500Flags& flags, const Context& context) {
   apps::share_cores(loaded.value());
   const auto outcome = graph500::search(flags.file, flags.settings, loaded.value().config);
   if (!outcome) return tell(outcome.error().message);
-  return print(context.json ? json_text(*outcome, flags) : table_text(*outcome));
+  const bool has_text = context.json || !outcome->searches.empty();
+  const std::string text = context.json ? json_text(*outcome, flags) : table_text(*outcome);
+  const int printed = has_text ? print(text) : exit_ok;
+  if (outcome->interrupted_by == 0 || printed != exit_ok) return printed;
+  const std::size_t ended = outcome->searches.size();
+  return tell(ended == 0
+                  ? std::string("interrupted before a search ended")
+                  : fmt::format("interrupted after {} of {} searches, whose figures were printed",
+                                ended, outcome->wanted),
+              exit_signalled + outcome->interrupted_by);
 }
 
 void add_searches(CommandLine& line, Graph500Flags& flags) {
@@ -195,15 +208,16 @@ void add_searches(CommandLine& line, Graph500Flags& flags) {
       .within(0, (1 << graph500::scale_max) - 1)
       .type("VERTEX")
       .last_wins();
-  line.option("--groups", settings.groups,
-              "Work-groups to launch, or parts for threads; by default enough for the device")
-      .within(1, 65'536)
+  add_parts_options(line, settings);
+  line.option("--alone", flags.alone,
+              "A level of at most this many vertices and targets is searched by one work-item, "
+              "without a launch of its own; 0: none. By default enough for the device")
+      .within(0, alone_max)
       .last_wins();
-  line.option("--items", settings.items, "Work-items a group; by default enough for the device")
-      .within(1, 1024)
-      .last_wins();
-  line.option("--threads", settings.threads, "Threads of --by threads; by default one a core")
-      .within(1, 256)
+  line.option("--share", flags.share,
+              "The work-items of a group search the targets of a vertex together if it has at "
+              "least this many, top-down; 0: never. By default 0 on cores, a wave on a GPU")
+      .within(0, share_max)
       .last_wins();
   line.flag("--resident", settings.sampled,
             "With --json: resident memory all the time, not only after each search");
@@ -248,7 +262,10 @@ Command graph500_command() {
                     "Figure 4.8: memory over the run."}},
       .exits = {{0, "All searches ended, and their trees are valid."},
                 {1, "The file cannot be searched, or the device could not be used."},
-                {2, "An option is wrong."}},
+                {2, "An option is wrong."},
+                {130,
+                 "Ctrl-C: the searches that had ended were printed. A second Ctrl-C prints "
+                 "nothing."}},
       .has_json = true,
       .add = add_graph500};
 }

@@ -10,19 +10,16 @@ namespace on_cpu {
 Result<LaunchReport> launch_step(Runtime& runtime, const LaunchShape& shape, Work work,
                                  const Job& job);
 }
-#if defined(K2K_HAS_CUDA)
-namespace on_gpu {
-Result<LaunchReport> launch_step(Runtime& runtime, const LaunchShape& shape, Work work,
-                                 const Job& job);
+namespace on_gpu {  // Weak: nullptr in a program without code for GPUs.
+[[gnu::weak]] Result<LaunchReport> launch_step(Runtime& runtime, const LaunchShape& shape,
+                                               Work work, const Job& job);
 }
-#endif
 
 // Errors: as Runtime::launch().
 inline Result<LaunchReport> launch_step(Runtime& runtime, const LaunchShape& shape, Work work,
                                         const Job& job) {
-#if defined(K2K_HAS_CUDA)
-  if (runtime.device().platform != "cpu") return on_gpu::launch_step(runtime, shape, work, job);
-#endif
+  if (on_gpu::launch_step != nullptr && runtime.device().platform != "cpu")
+    return on_gpu::launch_step(runtime, shape, work, job);
   return on_cpu::launch_step(runtime, shape, work, job);
 }
 

@@ -1,13 +1,11 @@
 #include "apps/graph500/machine.hpp"
 
-#include <fmt/format.h>
-
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
 #include <system_error>
 
+#include "apps/common/part_threads.hpp"
 #include "base/signals_blocked.hpp"
 
 namespace k2k::graph500 {
@@ -32,9 +30,7 @@ Result<std::unique_ptr<HostMachine>> HostMachine::create(std::uint32_t threads,
       made->threads_.emplace_back([machine = made.get()] { machine->serve(); });
     }
   } catch (const std::system_error& failure) {
-    return Error{EAGAIN, fmt::format("only {} of {} threads could be started ({}); take fewer "
-                                     "--threads, or raise the limit of processes (ulimit -u)",
-                                     made->threads_.size() + 1, threads, failure.what())};
+    return apps::too_few_threads(made->threads_.size() + 1, threads, failure);
   }
   return made;
 }

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <new>
 
 #include "apps/common/device_blocks.hpp"
+#include "apps/common/interruption.hpp"
 #include "apps/graph500/validate.hpp"
 #include "base/clock.hpp"
 #include "base/cores.hpp"
@@ -17,8 +19,18 @@ namespace {
 
 // A fault halts a group's item, and the unit needs others to run meanwhile.
 constexpr std::uint32_t groups_a_unit = 16;
+// Of a target an item takes 2.4 ns, of a launch Linux and the device 41 us (the page's table).
+constexpr std::uint32_t alone_on_cores = 4'096;
 constexpr std::uint32_t items_on_gpu = 256;
-constexpr std::uint32_t turn_on_cores = 16;
+constexpr std::uint32_t turn_least = 16;
+constexpr std::uint32_t turn_most = 512;  // A cache line of each bitmap.
+
+// Two items that take turns within one line of a bitmap write it by turns; with fewer turns than
+// parts, some have nothing to do.
+std::uint32_t turn_on_cores(std::uint64_t vertices, std::uint64_t parts) {
+  return static_cast<std::uint32_t>(
+      std::bit_floor(std::clamp<std::uint64_t>(vertices / parts, turn_least, turn_most)));
+}
 
 struct Root {
   std::uint32_t vertex;
@@ -80,6 +92,8 @@ Error error_of_fault(const GraphFile& file, const Fault& fault) {
                         fault.place, fault.vertex, fault.value, header.vertices - 1));
 }
 
+bool stopped() { return apps::Interruption::signal() != 0; }
+
 Job job_of(const GraphFile& file, const std::byte* data) {
   const Sections at = file.sections();
   Job job;
@@ -117,33 +131,17 @@ class Run {
   }
 
   // `one` searches from a Root and returns Result<Fault>; `tree` returns the tree of that search.
+  // A signal ends the searches; one that has not ended, or was not validated, is left out.
   template <class One, class CopyTree>
-  Status search(const std::vector<Root>& roots, One one, CopyTree copy_tree) {
-    Tree tree;
-    for (const Root& root : roots) {
-      const apps::LinuxFaults before = apps::linux_faults_now();
-      const Instant begin = now();
-      const Result<Fault> fault = one(root, tree);
-      Search done;
-      done.seconds = seconds_since(begin);
-      count_faults(before);
-      resident_.mark();
-      // First: a file that was changed explains a page that does not come and a wrong target.
-      if (Status same = apps::unchanged(file_); !same) return same;
-      if (!fault) return fault.error();
-      if (fault->kind != 0) return error_of_fault(file_, *fault);
-      if (Status copied = copy_tree(tree); !copied) return copied;
-      const auto reached = validate(file_, root.vertex, tree);
-      if (!reached) return reached.error();
-      done.root = root.vertex;
-      done.vertices = reached->vertices;
-      done.edges = reached->edges;
-      done.levels = reached->levels;
-      done.digest = digest_of(tree);
-      outcome_.searches.push_back(done);
-      outcome_.search_seconds += done.seconds;
+  Status search(const std::vector<Root>& roots, Runtime* runtime, One one, CopyTree copy_tree) {
+    const apps::Interruption interruption(runtime);
+    outcome_.wanted = static_cast<std::uint32_t>(roots.size());
+    Status searched = search_all(roots, one, copy_tree);
+    if (outcome_.searches.size() == roots.size() || apps::Interruption::signal() == 0) {
+      return searched;
     }
-    return {};
+    outcome_.interrupted_by = apps::Interruption::signal();
+    return searched.ok() || searched.error().code == ECANCELED ? Status() : searched;
   }
 
   Outcome end() {
@@ -154,6 +152,38 @@ class Run {
   Outcome& outcome() { return outcome_; }
 
  private:
+  template <class One, class CopyTree>
+  Status search_all(const std::vector<Root>& roots, One one, CopyTree copy_tree) {
+    Tree tree;
+    for (const Root& root : roots) {
+      const apps::LinuxFaults before = apps::linux_faults_now();
+      const double cpu_before = apps::cpu_seconds_now();
+      const Instant begin = now();
+      const Result<Fault> fault = one(root, tree);
+      Search done;
+      done.seconds = seconds_since(begin);
+      done.cpu_seconds = apps::cpu_seconds_now() - cpu_before;
+      count_faults(before);
+      resident_.mark();
+      // First: a file that was changed explains a page that does not come and a wrong target.
+      if (Status same = apps::unchanged(file_); !same) return same;
+      if (!fault) return fault.error();
+      if (fault->kind != 0) return error_of_fault(file_, *fault);
+      if (Status copied = copy_tree(tree); !copied) return copied;
+      const auto reached = validate(file_, root.vertex, tree, stopped);
+      if (!reached) return reached.error();
+      done.root = root.vertex;
+      done.vertices = reached->vertices;
+      done.edges = reached->edges;
+      done.levels = reached->levels;
+      done.digest = digest_of(tree);
+      outcome_.searches.push_back(done);
+      outcome_.search_seconds += done.seconds;
+      outcome_.cpu_seconds += done.cpu_seconds;
+    }
+    return {};
+  }
+
   void count_faults(const apps::LinuxFaults& before) {
     const apps::LinuxFaults then = apps::linux_faults_now();
     outcome_.minor_faults += then.minor - before.minor;
@@ -167,16 +197,18 @@ class Run {
 };
 
 // With a machine: the same for a device and for threads.
-Status search_by(Machine& machine, const Allocate& allocate, const Job& job, Direction direction,
-                 const std::vector<Root>& roots, Run& run) {
+Status search_by(Machine& machine, Runtime* runtime, const Allocate& allocate, const Job& job,
+                 Direction direction, const std::vector<Root>& roots, Run& run) {
   auto traversal = Traversal::create(machine, allocate, job);
   if (!traversal) return traversal.error();
-  return run.search(
-      roots,
+  Status searched = run.search(
+      roots, runtime,
       [&](const Root& root, Tree&) {
-        return traversal->search(root.vertex, root.targets, direction);
+        return traversal->search(root.vertex, root.targets, direction, stopped);
       },
       [&](Tree& tree) { return traversal->copy_tree(tree); });
+  run.outcome().steps = traversal->steps();
+  return searched;
 }
 
 Result<Outcome> search_by_kernel(const GraphFile& file, const std::vector<Root>& roots,
@@ -197,10 +229,14 @@ Result<Outcome> search_by_kernel(const GraphFile& file, const std::vector<Root>&
                           : items_on_gpu};
   DeviceMachine machine(*runtime, shape);
   Job job = job_of(file, memory->as<const std::byte>());
-  job.turn = on_cores ? turn_on_cores : 1;
+  job.turn = on_cores ? turn_on_cores(job.vertices, shape.groups * shape.group_items) : 1;
+  // One lane of a GPU is slower than a launch.
+  job.alone_max = settings.alone.value_or(on_cores ? alone_on_cores : 0);
+  // Lanes in step wait for the longest list among theirs.
+  job.share_min = settings.share.value_or(on_cores ? 0 : device.wave_lanes);
   const Status searched = search_by(
-      machine, [&](std::size_t bytes) { return blocks.on_device(bytes); }, job, settings.direction,
-      roots, run);
+      machine, &*runtime, [&](std::size_t bytes) { return blocks.on_device(bytes); }, job,
+      settings.direction, roots, run);
   if (!searched) return searched.error();
   run.outcome().device_seconds = machine.seconds();
   run.outcome().region_pages = memory->demand_pages();
@@ -214,25 +250,26 @@ Result<Outcome> search_by_host(const GraphFile& file, const std::vector<Root>& r
       run.load([&] { return apps::InputMemory::on_host(file, settings.mode, "k2k-graph500"); });
   if (!memory) return memory.error();
   Job job = job_of(file, memory->as<const std::byte>());
-  job.turn = turn_on_cores;
   Status searched;
   if (settings.by == By::serial) {
     searched = run.search(
-        roots,
-        [&](const Root& root, Tree& tree) -> Result<Fault> {
-          return search_serially(job, root.vertex, tree);
+        roots, nullptr,
+        [&](const Root& root, Tree& tree) {
+          return search_serially(job, root.vertex, tree, stopped);
         },
         [](Tree&) { return Status(); });
   } else {
     const std::uint32_t threads = settings.threads != 0 ? settings.threads : usable_cores();
-    const auto machine = HostMachine::create(
-        threads, settings.groups != 0 ? settings.groups : groups_a_unit * threads);
+    const std::uint32_t parts = settings.groups != 0 ? settings.groups : groups_a_unit * threads;
+    const auto machine = HostMachine::create(threads, parts);
     if (!machine) return machine.error();
+    job.turn = turn_on_cores(job.vertices, parts);
+    job.alone_max = settings.alone.value_or(alone_on_cores);
     std::vector<std::vector<std::uint64_t>> memories;
     const auto allocate = [&](std::size_t bytes) -> Result<void*> {
       return memories.emplace_back((bytes + 7) / 8).data();
     };
-    searched = search_by(**machine, allocate, job, settings.direction, roots, run);
+    searched = search_by(**machine, nullptr, allocate, job, settings.direction, roots, run);
   }
   if (!searched) return searched.error();
   return run.end();

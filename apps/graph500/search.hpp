@@ -28,17 +28,20 @@ struct Settings {
   By by = By::kernel;
   Mode mode = Mode::demand;
   Direction direction = Direction::hybrid;
-  std::uint32_t roots = roots_max;         // The first of the file's.
-  std::optional<std::uint64_t> root = {};  // This one instead of the file's.
-  std::uint32_t groups = 0;                // 0: enough for the device.
-  std::uint32_t items = 0;                 // 0: enough for the device.
-  std::uint32_t threads = 0;               // Of By::threads; 0: one a core.
-  bool sampled = false;                    // Memory all the time, not only after each search.
+  std::uint32_t roots = roots_max;          // The first of the file's.
+  std::optional<std::uint64_t> root = {};   // This one instead of the file's.
+  std::uint32_t groups = 0;                 // 0: enough for the device.
+  std::uint32_t items = 0;                  // 0: enough for the device.
+  std::uint32_t threads = 0;                // Of By::threads; 0: one a core.
+  std::optional<std::uint32_t> alone = {};  // Job::alone_max; none: what suits the device.
+  std::optional<std::uint32_t> share = {};  // Job::share_min, of kernels; likewise.
+  bool sampled = false;                     // Memory all the time, not only after each search.
 };
 
 struct Search {
   std::uint32_t root = 0;
-  double seconds = 0;  // With the clearing of the tree, without the validation.
+  double seconds = 0;      // With the clearing of the tree, without the validation.
+  double cpu_seconds = 0;  // Of all threads, meanwhile.
   std::uint64_t vertices = 0;
   std::uint64_t edges = 0;
   std::uint32_t levels = 0;
@@ -49,10 +52,14 @@ struct Search {
 
 struct Outcome {
   Header header = {};
+  std::uint32_t wanted = 0;      // Searches.
+  int interrupted_by = 0;        // The signal after which the rest of them was left out, or 0.
   std::vector<Search> searches;  // Each tree was validated.
   std::uint64_t graph_bytes = 0;
   double load_seconds = 0;
   double search_seconds = 0;
+  double cpu_seconds = 0;            // Of the searches: all threads together.
+  std::uint64_t steps = 0;           // Launches, or rounds of threads.
   double device_seconds = 0;         // Of search_seconds, within launches.
   std::uint64_t region_pages = 0;    // Filled for faults of the kernel.
   std::uint64_t minor_faults = 0;    // Linux' own in loading and searches, of all threads.
@@ -64,7 +71,8 @@ struct Outcome {
 
 // Errors, each with the remedy: as open_graph() and read(), graph_for_device(), validate(),
 // Runtime::create() and launch(); EINVAL (a root beyond the vertices or without edges; a wrong
-// offset or target); EIO (the file was changed meanwhile); ENOMEM.
+// offset or target); EIO (the file was changed meanwhile); ENOMEM. SIGINT, SIGTERM and SIGHUP end
+// the searches in order (apps/common/interruption.hpp): those that ended are in the outcome.
 Result<Outcome> search(const std::string& path, const Settings& settings,
                        const RuntimeConfig& config);
 // The same for a file that is open.

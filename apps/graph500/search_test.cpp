@@ -3,11 +3,11 @@
 
 #include "apps/graph500/search.hpp"
 
-#include <sys/resource.h>
-
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <thread>
 
 #include "apps/graph500/graph_fixture.hpp"
 
@@ -51,8 +51,11 @@ TEST_F(Searches, find_the_same_levels_in_every_way_mode_and_direction) {
            {Direction::hybrid, Direction::top_down, Direction::bottom_up}) {
         for (const By by : {By::kernel, By::threads}) {
           if (by == By::threads && mode == Mode::huge) continue;  // As pinned.
-          const Settings settings{.by = by, .mode = mode, .direction = direction, .roots = 3};
-          EXPECT_EQ(digests(run(file, settings)), right);
+          for (const std::uint32_t alone : {0u, 40u, 4096u}) {
+            const Settings settings{
+                .by = by, .mode = mode, .direction = direction, .roots = 3, .alone = alone};
+            EXPECT_EQ(digests(run(file, settings)), right) << alone;
+          }
         }
       }
     }
@@ -64,12 +67,77 @@ TEST_F(Searches, find_the_same_levels_for_each_shape_and_size) {
     const std::string file = graph({.scale = scale});
     const auto right = digests(run(file, {.by = By::serial, .roots = 2}));
     for (const auto& [groups, items] : {std::array{1u, 1u}, {3u, 7u}, {40u, 64u}}) {
-      const Settings settings{.mode = Mode::pinned, .roots = 2, .groups = groups, .items = items};
-      EXPECT_EQ(digests(run(file, settings)), right) << scale << ", " << groups << ", " << items;
+      for (const std::uint32_t alone : {0u, 9u}) {
+        const Settings settings{
+            .mode = Mode::pinned, .roots = 2, .groups = groups, .items = items, .alone = alone};
+        EXPECT_EQ(digests(run(file, settings)), right) << scale << ", " << groups << ", " << items;
+      }
     }
     EXPECT_EQ(digests(run(file, {.by = By::threads, .roots = 2, .groups = 5, .threads = 3})),
               right);
   }
+}
+
+// Turns of a whole cache line of the bitmaps, and more vertices than the lists have places.
+TEST_F(Searches, find_the_same_levels_in_a_graph_of_several_turns_a_part) {
+  const std::string file = graph({.scale = 13});
+  const auto right = digests(run(file, {.by = By::serial, .roots = 2}));
+  for (const By by : {By::kernel, By::threads}) {
+    for (const std::uint32_t alone : {0u, 1u, 300u, 4096u}) {
+      const Settings settings{
+          .by = by, .mode = Mode::pinned, .roots = 2, .groups = 4, .alone = alone};
+      EXPECT_EQ(digests(run(file, settings)), right) << alone;
+    }
+  }
+}
+
+// Lists that a group shares by waves and as a whole, a table that is full (512 places a group), a
+// last wave that is not, and groups of one item.
+TEST_F(Searches, find_the_same_levels_if_groups_share_long_lists) {
+  for (const std::uint32_t scale : {8u, 12u}) {
+    const std::string file = graph({.scale = scale});
+    const auto right = digests(run(file, {.by = By::serial, .roots = 2}));
+    for (const Mode mode : {Mode::pinned, Mode::demand}) {
+      for (const auto& [groups, items] : {std::array{1u, 1u}, {2u, 100u}, {3u, 128u}}) {
+        for (const std::uint32_t share : {1u, 20u, 1'000u}) {
+          const Settings settings{.mode = mode,
+                                  .direction = Direction::top_down,
+                                  .roots = 2,
+                                  .groups = groups,
+                                  .items = items,
+                                  .alone = share == 20 ? 100 : 0,
+                                  .share = share};
+          EXPECT_EQ(digests(run(file, settings)), right)
+              << groups << ", " << items << ", " << share;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Searches, launch_less_often_if_small_levels_are_searched_alone) {
+  const std::string file = graph({.scale = 13});
+  for (const By by : {By::kernel, By::threads}) {
+    const auto steps = [&](std::uint32_t alone, Direction direction) {
+      return run(file, {.by = by, .mode = Mode::pinned, .direction = direction, .alone = alone});
+    };
+    for (const Direction direction : {Direction::hybrid, Direction::top_down}) {
+      const Outcome each = steps(0, direction);
+      std::uint64_t levels = 0;
+      for (const Search& one : each.searches) levels += one.levels;
+      EXPECT_EQ(each.steps, levels + roots_max) << "a step a level, the empty one too, and clear";
+      const Outcome fewer = steps(4096, direction);
+      // At least the level of the root, or the last one and the empty one.
+      EXPECT_LE(fewer.steps, each.steps - roots_max);
+      EXPECT_GT(fewer.steps, roots_max) << "some levels are too large";
+      EXPECT_EQ(digests(fewer), digests(each));
+    }
+    // Towards the frontier: no level alone.
+    EXPECT_EQ(steps(4096, Direction::bottom_up).steps, steps(0, Direction::bottom_up).steps);
+  }
+  // All of a small graph with the clearing.
+  const Outcome small = run(graph({.scale = 4}), {.mode = Mode::pinned, .alone = 4096});
+  EXPECT_EQ(small.steps, small.searches.size());
 }
 
 TEST_F(Searches, go_through_the_same_graph_in_both_orders) {
@@ -157,9 +225,15 @@ TEST_F(Searches, tell_the_place_of_a_wrong_target_in_every_way) {
                            anew;
   for (const By by : ways) {
     for (const Mode mode : apps::modes_here()) {
-      EXPECT_EQ(
-          failure(made, {.by = by, .mode = mode, .direction = Direction::top_down, .roots = 1}),
-          said);
+      for (const std::uint32_t alone : {0u, 4096u}) {
+        EXPECT_EQ(failure(made, {.by = by,
+                                 .mode = mode,
+                                 .direction = Direction::top_down,
+                                 .roots = 1,
+                                 .alone = alone,
+                                 .share = alone == 0 ? 1 : 0}),
+                  said);
+      }
     }
   }
   // Bottom-up other vertices may look first, and the root's own list is not needed: a wrong target
@@ -186,9 +260,11 @@ TEST_F(Searches, tell_the_vertex_of_wrong_offsets_in_every_way) {
     put(made, file.sections().offsets + vertex * 8, targets + 1);
   }
   for (const By by : ways) {
-    const std::string said = failure(made, {.by = by, .roots = 1});
-    EXPECT_EQ(said.find(made + ": the targets of vertex "), 0u) << said;
-    EXPECT_NE(said.find(", of " + std::to_string(targets) + anew), std::string::npos) << said;
+    for (const std::uint32_t alone : {0u, 4096u}) {
+      const std::string said = failure(made, {.by = by, .roots = 1, .alone = alone});
+      EXPECT_EQ(said.find(made + ": the targets of vertex "), 0u) << said;
+      EXPECT_NE(said.find(", of " + std::to_string(targets) + anew), std::string::npos) << said;
+    }
   }
   put(made, file.sections().offsets + root * 8, targets + 1);
   EXPECT_EQ(failure(made, {.roots = 1}), made + ": the targets of vertex " + std::to_string(root) +
@@ -254,24 +330,65 @@ TEST_F(Searches, leave_the_handler_of_cut_files_as_it_was) {
   EXPECT_EQ(before.sa_handler, after.sa_handler);
 }
 
+// Sends the signal as soon as the searches have begun, when its handler stands.
+class SignalOnceSearching {
+ public:
+  explicit SignalOnceSearching(int number)
+      : thread_([number, before = handler_of(number)] {
+          constexpr int tries_max = 60'000;
+          for (int tries = 0; tries < tries_max && handler_of(number) == before; ++tries) {
+            ::usleep(1'000);
+          }
+          ::usleep(5'000);
+          ::kill(::getpid(), number);
+        }) {}
+  ~SignalOnceSearching() { thread_.join(); }
+
+ private:
+  static void (*handler_of(int number))(int) {
+    struct sigaction now{};
+    ::sigaction(number, nullptr, &now);
+    return now.sa_handler;
+  }
+  std::thread thread_;
+};
+
+TEST_F(Searches, that_ended_before_a_signal_are_kept_and_the_others_left_out) {
+  const std::string made = graph({.scale = 15});
+  const std::vector<std::uint64_t> right = digests(run(made, {.by = By::threads}));
+  for (const By by : ways) {
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+      const Ended ended = in_child([&] {
+        const SignalOnceSearching signal(number);
+        const auto outcome = search(made, {.by = by}, apps::small_device(2));
+        if (!outcome) return 1;
+        const std::vector<std::uint64_t> seen = digests(*outcome);
+        if (outcome->interrupted_by != number || outcome->wanted != roots_max) return 2;
+        if (seen.size() >= roots_max) return 3;
+        return std::equal(seen.begin(), seen.end(), right.begin()) ? 0 : 4;
+      });
+      EXPECT_TRUE(WIFEXITED(ended.status)) << ended.status;
+      EXPECT_EQ(WEXITSTATUS(ended.status), 0) << ended.said;
+    }
+  }
+}
+
+TEST_F(Searches, leave_the_handlers_of_signals_as_they_were) {
+  struct sigaction before{};
+  ::sigaction(SIGINT, nullptr, &before);
+  const Outcome outcome = run(graph({.scale = 4}), {.by = By::serial});
+  EXPECT_EQ(outcome.interrupted_by, 0);
+  EXPECT_EQ(outcome.wanted, outcome.searches.size());
+  struct sigaction after{};
+  ::sigaction(SIGINT, nullptr, &after);
+  EXPECT_EQ(before.sa_handler, after.sa_handler);
+}
+
 TEST_F(Searches, by_more_threads_than_may_be_started_are_an_error) {
-#if defined(K2K_TSAN) || defined(K2K_ASAN)
-  GTEST_SKIP() << "sanitizers need more address space than the limit leaves";
-#endif
   const std::string made = graph({.scale = 4});
-  const Ended ended = in_child([&] {
-    // The stacks of 256 threads do not fit.
-    const rlimit limit{rlim_t{1} << 30, rlim_t{1} << 30};
-    ::setrlimit(RLIMIT_AS, &limit);
-    const std::string said = failure(made, {.by = By::threads, .roots = 1, .threads = 256});
-    std::fputs(said.c_str(), stderr);
-    return 0;
+  apps::expect_too_few_threads([&](std::uint32_t threads) {
+    return failure(made, {.by = By::threads, .roots = 1, .threads = threads});
   });
-  EXPECT_EQ(ended.said.find("only "), 0u) << ended.said;
-  EXPECT_NE(ended.said.find(" of 256 threads could be started (Resource temporarily unavailable); "
-                            "take fewer --threads, or raise the limit of processes (ulimit -u)"),
-            std::string::npos)
-      << ended.said;
 }
 
 }  // namespace

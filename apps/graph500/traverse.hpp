@@ -20,6 +20,9 @@ enum class Direction : std::uint8_t {
 // Gives zeroed memory that the machine's steps may use.
 using Allocate = std::function<Result<void*>(std::size_t bytes)>;
 
+// Is the search to end before its time?
+using Stopped = std::function<bool()>;
+
 // The tree of a search, in memory of the host.
 struct Tree {
   std::vector<std::uint32_t> parents;  // no_vertex: not reached.
@@ -28,24 +31,33 @@ struct Tree {
 
 class Traversal {
  public:
-  // `job` has the graph and the turn. Errors: as `allocate`.
+  // `job` has the graph, the turn and `alone_max`. Errors: as `allocate`.
   static Result<Traversal> create(Machine& machine, const Allocate& allocate, const Job& job);
 
   // Returns the fault of the file that the search met, if any. Errors: as Machine::run() and
-  // copy().
-  Result<Fault> search(std::uint32_t root, std::uint64_t root_targets, Direction direction);
+  // copy(); ECANCELED (`stopped` before a step).
+  Result<Fault> search(std::uint32_t root, std::uint64_t root_targets, Direction direction,
+                       const Stopped& stopped);
   // Of the last search. Errors: as Machine::copy().
   Status copy_tree(Tree& tree) const;
+  // Of all searches so far, clear included.
+  [[nodiscard]] std::uint64_t steps() const { return steps_; }
 
  private:
-  Traversal(Machine& machine, const Job& job) : machine_(&machine), job_(job) {}
-  Result<Counters> step(Work work);
+  Traversal(Machine& machine, const Job& job)
+      : machine_(&machine), job_(job), alone_max_(job.alone_max) {}
+  // Also exchanges the bitmaps for the next step.
+  Result<Counters> step(Work work, const Stopped& stopped);
 
   Machine* machine_;
   Job job_;
+  std::uint32_t alone_max_;
+  std::uint64_t steps_ = 0;
 };
 
-// By a queue, on the calling thread; shares no code with Step. Returns the same.
-Fault search_serially(const Job& graph, std::uint32_t root, Tree& tree);
+// By a queue, on the calling thread; shares no code with Step. Returns the same. Errors: ECANCELED
+// (`stopped` meanwhile).
+Result<Fault> search_serially(const Job& graph, std::uint32_t root, Tree& tree,
+                              const Stopped& stopped);
 
 }  // namespace k2k::graph500

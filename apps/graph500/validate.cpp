@@ -19,8 +19,8 @@ Error broken(std::uint32_t rule, std::uint32_t root, const std::string& what) {
 
 class Validation {
  public:
-  Validation(const GraphFile& file, std::uint32_t root, const Tree& tree)
-      : file_(file), root_(root), tree_(tree), joined_(tree.parents.size()) {}
+  Validation(const GraphFile& file, std::uint32_t root, const Tree& tree, const Stopped& stopped)
+      : file_(file), root_(root), tree_(tree), stopped_(stopped), joined_(tree.parents.size()) {}
 
   Result<Reached> run() {
     // In this order: each check relies on those before it.
@@ -91,6 +91,7 @@ class Validation {
     std::vector<Edge> piece(std::min<std::uint64_t>(edges_a_piece, all));
     for (std::uint64_t first = 0; first < all; first += piece.size()) {
       const std::uint64_t count = std::min<std::uint64_t>(piece.size(), all - first);
+      if (stopped_()) return Error{ECANCELED, "the validation was interrupted"};
       Status read = apps::read_at(file_, piece.data(), count * sizeof(Edge),
                                   file_.sections().edges + first * sizeof(Edge));
       if (!read) return read;
@@ -142,14 +143,16 @@ class Validation {
   const GraphFile& file_;
   const std::uint32_t root_;
   const Tree& tree_;
+  const Stopped& stopped_;
   std::vector<std::uint8_t> joined_;  // 1: an edge with the parent was seen.
   Reached reached_;
 };
 
 }  // namespace
 
-Result<Reached> validate(const GraphFile& file, std::uint32_t root, const Tree& tree) {
-  return Validation(file, root, tree).run();
+Result<Reached> validate(const GraphFile& file, std::uint32_t root, const Tree& tree,
+                         const Stopped& stopped) {
+  return Validation(file, root, tree, stopped).run();
 }
 
 std::uint64_t digest_of(const Tree& tree) {

@@ -25,8 +25,9 @@ struct Reached {
 };
 
 // Errors: EPROTO (a rule is broken; the message has its number and the place), EINVAL (an edge of
-// the list has no vertex), as apps::read_at().
-Result<Reached> validate(const GraphFile& file, std::uint32_t root, const Tree& tree);
+// the list has no vertex), ECANCELED (`stopped` meanwhile), as apps::read_at().
+Result<Reached> validate(const GraphFile& file, std::uint32_t root, const Tree& tree,
+                         const Stopped& stopped);
 
 // Of all levels: equal for equal searches, whatever the parents.
 std::uint64_t digest_of(const Tree& tree);

@@ -10,6 +10,8 @@
 namespace k2k::graph500 {
 namespace {
 
+const Stopped goes_on = [] { return false; };
+
 class Validation : public GraphFiles {
  protected:
   Validation() : file_(open(graph({.scale = 6, .edge_factor = 4}))), root_(file_.header.root[0]) {
@@ -24,11 +26,12 @@ class Validation : public GraphFiles {
     job_.targets = targets_.data();
     job_.vertices = file_.header.vertices;
     job_.target_count = file_.header.targets;
-    EXPECT_EQ(search_serially(job_, root_, tree_).kind, 0u);
+    const auto fault = search_serially(job_, root_, tree_, goes_on);
+    EXPECT_TRUE(fault && fault->kind == 0);
   }
 
   [[nodiscard]] std::string verdict() const {
-    const auto reached = validate(file_, root_, tree_);
+    const auto reached = validate(file_, root_, tree_, goes_on);
     return reached ? "valid" : reached.error().message;
   }
   [[nodiscard]] std::string breaks(int rule, const std::string& what) const {
@@ -80,7 +83,7 @@ class Validation : public GraphFiles {
 };
 
 TEST_F(Validation, accepts_the_tree_and_counts_its_edges_with_loops_and_repetitions) {
-  const auto reached = validate(file_, root_, tree_);
+  const auto reached = validate(file_, root_, tree_, goes_on);
   ASSERT_TRUE(reached) << reached.error().message;
   std::vector<Edge> edges(file_.header.edges);
   ASSERT_TRUE(
@@ -174,6 +177,12 @@ TEST_F(Validation, refuses_an_edge_without_a_vertex) {
   EXPECT_EQ(verdict(), file_.path +
                            ": edge 5 joins vertices 64 and 3, and the last vertex is 63; "
                            "make the file anew with --generate");
+}
+
+TEST_F(Validation, ends_when_it_is_told_to) {
+  const auto reached = validate(file_, root_, tree_, [] { return true; });
+  ASSERT_FALSE(reached);
+  EXPECT_EQ(reached.error().code, ECANCELED);
 }
 
 TEST_F(Validation, the_digest_is_that_of_levels_and_not_of_parents) {

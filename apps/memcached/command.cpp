@@ -14,6 +14,7 @@
 #include "apps/memcached/client.hpp"
 #include "apps/memcached/peer.hpp"
 #include "apps/memcached/server.hpp"
+#include "base/cores.hpp"
 
 namespace k2k::cli {
 
@@ -45,6 +46,13 @@ memcached::By way_of(const MemcachedFlags& flags) {
                                  : memcached::By::kernel;
 }
 
+// A datagram comes to a waiting group by a thread of the host (k2k/wait) while clients run: units
+// on every core would contend with them.
+void share_cores(LoadedConfig& loaded, memcached::By by) {
+  const std::uint32_t cores = usable_cores();
+  apps::share_cores(loaded, by == memcached::By::kernel ? cores / 2 : cores);
+}
+
 // The load of a server that is there, or of one that lives as long as the load.
 Result<memcached::LoadResult> load_of(const MemcachedFlags& flags, const RuntimeConfig& config) {
   memcached::LoadOptions clients = flags.clients;
@@ -74,7 +82,7 @@ Result<memcached::LoadResult> load_of(const MemcachedFlags& flags, const Runtime
 int run_load(const MemcachedFlags& flags, const Context& context) {
   auto loaded = context.load();
   if (!loaded) return complain_config(loaded.error());
-  apps::share_cores(loaded.value());
+  share_cores(loaded.value(), way_of(flags));
   auto result = load_of(flags, loaded.value().config);
   if (!result) return tell(result.error().message);
   const double p50 = quantile(result->latencies_us, 0.5);
@@ -102,7 +110,7 @@ int run_load(const MemcachedFlags& flags, const Context& context) {
 int run_server(const MemcachedFlags& flags, const Context& context) {
   auto loaded = context.load();
   if (!loaded) return complain_config(loaded.error());
-  apps::share_cores(loaded.value());
+  share_cores(loaded.value(), way_of(flags));
   if (flags.by == "memcached") return tell("--by memcached needs --load", exit_usage);
   memcached::ServerOptions options = flags.server;
   options.by = way_of(flags);
@@ -150,7 +158,8 @@ Run add_memcached(CommandLine& line, Context& context) {
       .within(1, 1 << 20)
       .show_default();
   line.option("--groups", server.groups,
-              "Work-groups to launch; by default two a compute unit, on a GPU 16 at most")
+              "Work-groups to launch; by default one for each unit that serves its own calls, else "
+              "two, on a GPU 16 at most")
       .within(1, 4096)
       .last_wins();
   line.option("--items", server.items, "Work-items a group").within(1, 1024).last_wins();

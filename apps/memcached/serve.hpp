@@ -14,13 +14,20 @@ namespace k2k::memcached {
 
 struct DeviceLanes {
   Entry* held = nullptr;  // The group's place for an element; null: elements are read in place.
+  // Asked for once: on the cpu backend each question is a call, and the search asks at each tag.
+  std::uint32_t item = 0;
+  std::uint32_t items = 1;
 
-  K2K_DEVICE static std::uint32_t rank() { return k2k::item_rank(); }
-  K2K_DEVICE static std::uint32_t size() { return k2k::group_size(); }
+  [[nodiscard]] K2K_DEVICE std::uint32_t rank() const { return item; }
+  [[nodiscard]] K2K_DEVICE std::uint32_t size() const { return items; }
   K2K_DEVICE static void barrier() { k2k::barrier(); }
   K2K_DEVICE static void yield() { k2k::yield(); }
   [[nodiscard]] K2K_DEVICE Entry* copy() const { return held; }
 };
+
+K2K_DEVICE inline DeviceLanes lanes_of(const Job& job, Copies& copies) {
+  return {job.copies ? &copies.entry : nullptr, k2k::item_rank(), k2k::group_size()};
+}
 
 // Counts in the group's own memory and tells the host, which reads each number by itself.
 K2K_DEVICE inline void add_one(std::uint64_t& counted, std::uint64_t& counter) {
@@ -49,7 +56,7 @@ K2K_DEVICE inline bool is_to_stop(const Job& job, Talk& talk) {
 K2K_SHARED_CODE K2K_DEVICE inline void serve(const Job& job) {
   K2K_LOCAL(Talk, talk);
   K2K_LOCAL(Copies, copies);
-  const DeviceLanes lanes{job.copies ? &copies.entry : nullptr};
+  const DeviceLanes lanes = lanes_of(job, copies);
   Seat& seat = job.seats[k2k::group_rank()];
   ServeCounters& counters = job.counters[k2k::group_rank()];
   ServeCounters counted;

@@ -22,8 +22,10 @@ namespace k2k::memcached {
 namespace {
 
 // Groups that wait for one socket are all tried when a datagram comes: more groups than clients
-// cost more than they serve.
+// cost more than they serve. A unit that serves its own calls receives the next datagram itself, so
+// a second group has nothing to overlap, and each of its waits is a hand-over by k2k/wait.
 constexpr std::uint32_t groups_per_unit = 2;
+constexpr std::uint32_t groups_per_inline_unit = 1;
 // A launch costs as much for many groups: they take what has come meanwhile.
 constexpr std::uint32_t split_groups_per_unit = 4;
 constexpr std::uint32_t items_default = 4;
@@ -99,8 +101,10 @@ Status Server::make_job(const RuntimeConfig& config) {
     runtime_ = std::make_unique<Runtime>(std::move(runtime).value());
     blocks_ = std::make_unique<apps::DeviceBlocks>(*runtime_);
     const DeviceInfo& device = runtime_->device();
-    shape_.groups = device.compute_units *
-                    (options_.by == By::relaunch ? split_groups_per_unit : groups_per_unit);
+    const bool serves_inline = config.server.bottom_half == server::BottomHalfMode::on_unit;
+    shape_.groups = device.compute_units * (options_.by == By::relaunch ? split_groups_per_unit
+                                            : serves_inline             ? groups_per_inline_unit
+                                                                        : groups_per_unit);
     const bool on_gpu = device.platform != "cpu";
     if (on_gpu && options_.by == By::kernel) {
       shape_.groups = std::min(shape_.groups, groups_default_gpu);

@@ -49,6 +49,8 @@ class Server {
   Status stop();
 
   [[nodiscard]] std::uint32_t port() const { return port_; }
+  // Of the kernel.
+  [[nodiscard]] std::uint32_t groups() const { return shape_.groups; }
   // The sums over all groups; `gets` of threads included.
   [[nodiscard]] ServeCounters counters() const;
 

@@ -12,19 +12,13 @@
 #include <cerrno>
 #include <random>
 
+#include "apps/common/small_device_fixture.hpp"
 #include "apps/memcached/client.hpp"
 #include "apps/memcached/history.hpp"
 #include "base/clock.hpp"
 
 namespace k2k::memcached {
 namespace {
-
-RuntimeConfig device_config() {
-  RuntimeConfig config;
-  config.backend = "cpu";
-  config.device.compute_units = 2;
-  return config;
-}
 
 std::uint16_t number_of(Code code) { return static_cast<std::uint16_t>(code); }
 
@@ -34,7 +28,7 @@ class ServerTest : public testing::TestWithParam<By> {
     options.by = GetParam();
     options.groups = 4;
     options.items = 4;
-    auto server = Server::start(options, device_config());
+    auto server = Server::start(options, apps::small_device(2));
     ASSERT_TRUE(server) << server.error().message;
     server_ = std::move(server).value();
   }
@@ -200,11 +194,26 @@ std::string name_of_way(const testing::TestParamInfo<By>& way) {
 INSTANTIATE_TEST_SUITE_P(Each, ServerTest, testing::Values(By::kernel, By::relaunch, By::threads),
                          name_of_way);
 
+TEST(Server, has_one_group_for_each_unit_that_serves_its_own_calls) {
+  RuntimeConfig config = apps::small_device(2);
+  EXPECT_EQ(Server::start({}, config).value()->groups(), 4u) << "a thread of the host serves";
+  EXPECT_EQ(Server::start({.by = By::relaunch}, config).value()->groups(), 8u);
+  config.device.rings = config.server.top_halves = 2;
+  config.server.bottom_half = server::BottomHalfMode::on_unit;
+  const auto server = Server::start({}, config);
+  ASSERT_TRUE(server) << server.error().message;
+  EXPECT_EQ(server.value()->groups(), 2u);
+  auto client = Client::connect(server.value()->port());
+  ASSERT_TRUE(client) << client.error().message;
+  EXPECT_EQ(client->set("key", "value")->code, 0);
+  EXPECT_EQ(client->get("key")->value, "value");
+}
+
 TEST(Server, tells_a_port_that_is_taken) {
-  const auto first = Server::start({.by = By::threads}, device_config());
+  const auto first = Server::start({.by = By::threads}, apps::small_device(2));
   ASSERT_TRUE(first);
   const std::uint32_t port = first.value()->port();
-  const auto second = Server::start({.by = By::threads, .port = port}, device_config());
+  const auto second = Server::start({.by = By::threads, .port = port}, apps::small_device(2));
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().message,
             "UDP port " + std::to_string(port) + " of 127.0.0.1: Address already in use");
@@ -212,7 +221,7 @@ TEST(Server, tells_a_port_that_is_taken) {
 
 TEST(Server, tells_a_launch_that_the_device_refuses) {
   for (const By by : {By::kernel, By::relaunch}) {
-    auto server = Server::start({.by = by, .items = 1u << 20}, device_config());
+    auto server = Server::start({.by = by, .items = 1u << 20}, apps::small_device(2));
     ASSERT_TRUE(server);
     const Status stopped = server.value()->stop();
     ASSERT_FALSE(stopped);
@@ -221,7 +230,7 @@ TEST(Server, tells_a_launch_that_the_device_refuses) {
 }
 
 TEST(Server, tells_a_load_without_a_server) {
-  const auto server = Server::start({.by = By::threads}, device_config());
+  const auto server = Server::start({.by = By::threads}, apps::small_device(2));
   ASSERT_TRUE(server);
   const std::uint32_t port = server.value()->port();
   ASSERT_TRUE(server.value()->stop());

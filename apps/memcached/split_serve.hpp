@@ -37,7 +37,7 @@ K2K_DEVICE inline void add_one(std::uint64_t& counter) {
 K2K_SHARED_CODE K2K_DEVICE inline void serve_piece(const Job& job) {
   K2K_LOCAL(Talk, talk);
   K2K_LOCAL(Copies, copies);
-  const DeviceLanes lanes{job.copies ? &copies.entry : nullptr};
+  const DeviceLanes lanes = lanes_of(job, copies);
   Seat& seat = job.seats[k2k::group_rank()];
   Step& step = job.steps[k2k::group_rank()];
   apps::SplitCall& call = job.calls[k2k::group_rank()];

@@ -17,20 +17,14 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/small_device_fixture.hpp"
 #include "apps/miniamr/memory_group.hpp"
 
 namespace k2k::miniamr {
 namespace {
 
-RuntimeConfig small_device() {
-  RuntimeConfig config;
-  config.backend = "cpu";
-  config.device.compute_units = 1;
-  return config;
-}
-
 Outcome run(const Settings& settings) {
-  auto outcome = simulate(settings, small_device());
+  auto outcome = simulate(settings, apps::small_device());
   EXPECT_TRUE(outcome) << outcome.error().message;
   return outcome ? *outcome : Outcome();
 }
@@ -185,7 +179,7 @@ TEST(Amr, is_killed_within_a_limit_and_ends_with_a_watermark) {
 }
 
 TEST(Amr, says_so_if_the_kernel_may_not_read_the_resident_memory) {
-  RuntimeConfig config = small_device();
+  RuntimeConfig config = apps::small_device();
   const std::string policy = testing::TempDir() + "k2k_miniamr_" + std::to_string(::getpid());
   std::ofstream(policy) << "[calls]\nrefuse = [\"open\", \"openat\"]\n";
   config.server.policy = server::CallPolicy::file;
@@ -207,7 +201,7 @@ TEST(Amr, a_mesh_that_has_no_addresses_is_an_error_with_a_remedy) {
     rlimit limit{};
     limit.rlim_cur = limit.rlim_max = rlim_t{6} << 30;
     ::setrlimit(RLIMIT_AS, &limit);
-    const auto outcome = simulate({.roots_a_side = roots_a_side_most}, small_device());
+    const auto outcome = simulate({.roots_a_side = roots_a_side_most}, apps::small_device());
     return !outcome && outcome.error().code == ENOMEM &&
            outcome.error().message.find(
                "bytes for the mesh (Cannot allocate memory); take fewer "

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/common/core_shares.hpp"
+#include "apps/common/run_json.hpp"
 #include "apps/minife/mesh.hpp"
 #include "apps/minife/solve.hpp"
 
@@ -28,10 +29,6 @@ struct MinifeFlags {
 int tell(const std::string& message, int status = exit_failure) {
   fmt::print(stderr, "k2k-minife: {}\n", message);
   return status;
-}
-
-nlohmann::ordered_json json_of(const apps::ProcessMemory& resident) {
-  return {{"resident_bytes", resident.bytes}, {"linux_faults", resident.faults}};
 }
 
 std::string json_text(const minife::MatrixFile& file, const minife::Outcome& outcome,
@@ -55,9 +52,9 @@ std::string json_text(const minife::MatrixFile& file, const minife::Outcome& out
       {"fault_requests", outcome.requests},
       {"demand_pages", outcome.pages},
       {"huge_bytes", outcome.huge_bytes},
-      {"begin", json_of(outcome.begin)},
-      {"taken", json_of(outcome.taken)},
-      {"end", json_of(outcome.end)},
+      {"begin", apps::json_of(outcome.begin)},
+      {"taken", apps::json_of(outcome.taken)},
+      {"end", apps::json_of(outcome.end)},
       {"residuals", outcome.residuals}};
   return object.dump() + "\n";
 }

@@ -12,21 +12,17 @@ namespace on_cpu {
 Result<LaunchReport> launch_phase(Runtime& runtime, const LaunchShape& shape, Phase phase,
                                   double factor, const Job& job);
 }
-#if defined(K2K_HAS_CUDA)
-namespace on_gpu {
-Result<LaunchReport> launch_phase(Runtime& runtime, const LaunchShape& shape, Phase phase,
-                                  double factor, const Job& job);
+namespace on_gpu {  // Weak: nullptr in a program without code for GPUs.
+[[gnu::weak]] Result<LaunchReport> launch_phase(Runtime& runtime, const LaunchShape& shape,
+                                                Phase phase, double factor, const Job& job);
 }
-#endif
 
 // `factor`: of advance and turn. Errors: as Runtime::launch().
 inline Result<LaunchReport> launch_phase(Runtime& runtime, const LaunchShape& shape, Phase phase,
                                          double factor, const Job& job) {
-#if defined(K2K_HAS_CUDA)
-  if (runtime.device().platform != "cpu") {
+  if (on_gpu::launch_phase != nullptr && runtime.device().platform != "cpu") {
     return on_gpu::launch_phase(runtime, shape, phase, factor, job);
   }
-#endif
   return on_cpu::launch_phase(runtime, shape, phase, factor, job);
 }
 

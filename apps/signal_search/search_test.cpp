@@ -13,18 +13,12 @@
 #include <fstream>
 #include <string>
 
+#include "apps/common/small_device_fixture.hpp"
 #include "apps/signal_search/direct.hpp"
 #include "apps/signal_search/table.hpp"
 
 namespace k2k::signal_search {
 namespace {
-
-RuntimeConfig small_device() {
-  RuntimeConfig config;
-  config.backend = "cpu";
-  config.device.compute_units = 2;
-  return config;
-}
 
 // Lowers the limit of pending signals for a scope.
 class PendingLimit {
@@ -58,7 +52,7 @@ class Search : public testing::Test {
   static constexpr TableSizes sizes{.records = 5000, .queries = 30011, .seed = 3};
 
   [[nodiscard]] Outcome run(Settings settings) const {
-    auto outcome = search(records_, queries_, settings, small_device());
+    auto outcome = search(records_, queries_, settings, apps::small_device(2));
     EXPECT_TRUE(outcome) << outcome.error().message;
     return outcome ? *outcome : Outcome();
   }
@@ -123,7 +117,8 @@ TEST_F(Search, loses_no_block_if_no_signal_can_be_queued) {
 
 TEST_F(Search, tells_a_launch_that_the_device_refuses) {
   for (const By by : {By::signals, By::launch}) {
-    const auto outcome = search(records_, queries_, {.by = by, .items = 1u << 20}, small_device());
+    const auto outcome =
+        search(records_, queries_, {.by = by, .items = 1u << 20}, apps::small_device(2));
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().code, EINVAL);
   }

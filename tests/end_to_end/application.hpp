@@ -7,8 +7,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/command_fixture.hpp"
@@ -47,6 +50,33 @@ class Application : public testing::Test {
         ::getuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups " : "";
     return in_folder("HOME=/nonexistent " + user + "timeout --foreground 120 '" + program_ + "' " +
                      arguments);
+  }
+  // The object that the program prints; an empty one after a failure.
+  [[nodiscard]] nlohmann::json json_of(const std::string& arguments) const {
+    const CommandOutcome outcome = app("--json " + arguments);
+    EXPECT_EQ(outcome.status, 0) << outcome.out;
+    nlohmann::json object = nlohmann::json::parse(outcome.out, nullptr, false);
+    EXPECT_TRUE(object.is_object()) << outcome.out;
+    return object.is_object() ? object : nlohmann::json::object();
+  }
+  // Ctrl-C, early and late, leaves the folder of a generator with both files whole, or none.
+  // `judge` gets the size of the files.
+  void generates_both_files_or_no_folder(const std::string& sizes,
+                                         const std::function<void(std::uintmax_t)>& judge) const {
+    const std::filesystem::path made = folder_ / "interrupted";
+    for (const char* seconds : {"0.01", "0.03", "0.1"}) {
+      const CommandOutcome outcome = in_folder(std::string("timeout -s INT ") + seconds + " '" +
+                                               program_ + "' --generate interrupted " + sizes);
+      std::error_code ignored;
+      if (std::filesystem::exists(made)) {
+        const std::uintmax_t bytes = std::filesystem::file_size(made / "sorted", ignored);
+        judge(bytes);
+        EXPECT_EQ(std::filesystem::file_size(made / "unsorted", ignored), bytes);
+      } else {
+        EXPECT_EQ(outcome.status, 124);
+      }
+      std::filesystem::remove_all(made, ignored);
+    }
   }
   [[nodiscard]] CommandOutcome in_folder(const std::string& command) const {
     return run_command("cd '" + folder_.string() + "' && " + command);

@@ -163,8 +163,8 @@ TEST_F(Bench, mapped_has_the_same_bits_in_each_mode) {
   ASSERT_TRUE(result.is_object()) << outcome.out;
   EXPECT_TRUE(result["bits_identical"].get<bool>());
   const std::size_t modes = result["huge_pages"] == "given" ? 3 : 2;
-  ASSERT_EQ(result["modes"].size(), 4 * modes);
-  EXPECT_EQ(result["time"].size(), 4 * (modes - 1));
+  ASSERT_EQ(result["modes"].size(), 8 * modes);
+  EXPECT_EQ(result["time"].size(), 8 * (modes - 1));
   for (const json& row : result["modes"]) {
     EXPECT_EQ(row["demand_pages"].get<int>() > 0, row["mode"] == "demand") << row;
     EXPECT_EQ(row["huge_mib"].get<double>() > 0, row["mode"] == "huge") << row;
@@ -186,7 +186,7 @@ TEST_F(Bench, graph500_has_the_same_levels_in_every_mode) {
     EXPECT_EQ(row["device_ms"].get<double>() > 0, row["by"] == "kernel") << row;
     EXPECT_EQ(row["huge_mib"].get<double>() > 0, row["mode"] == "huge") << row;
   }
-  EXPECT_EQ(result["time"].size(), 3 + 2 * huge);
+  EXPECT_EQ(result["time"].size(), 4 + 2 * huge);
   EXPECT_EQ(result["goals"].size(), 1u);
 }
 
@@ -196,9 +196,37 @@ TEST_F(Bench, memcached_has_a_row_for_each_server) {
   for (const json& server : result["servers"]) {
     EXPECT_GT(server["requests_per_s"].get<double>(), 0) << server;
     EXPECT_GE(server["p99_us"].get<double>(), server["p50_us"].get<double>()) << server;
+    for (const char* const deviation : {"sd", "p50_sd", "p99_sd"}) {
+      EXPECT_GE(server[deviation].get<double>(), 0) << server;
+    }
   }
   EXPECT_EQ(result["servers"].back()["server"], "kernel");
   EXPECT_EQ(result["goals"].size(), 2u);
+  EXPECT_EQ(result["runs"], 2);
+  // Rate, p50 and p99 of the kernel beside each other server.
+  ASSERT_EQ(result["beside"].size(), 3 * (result["servers"].size() - 1));
+  for (const json& row : result["beside"]) {
+    EXPECT_GT(row["seen"].get<double>(), 0) << row;
+    EXPECT_EQ(row["rounds"], 2) << row;
+  }
+}
+
+TEST_F(Bench, memcached_makes_as_many_runs_as_wanted) {
+  const Outcome outcome = bench("memcached --brief --runs 3 --json");
+  ASSERT_EQ(outcome.status, 0) << outcome.out;
+  const json result = json::parse(outcome.out);
+  EXPECT_EQ(result["runs"], 3);
+  EXPECT_EQ(result["beside"][0]["rounds"], 3);
+  EXPECT_EQ(result["goals"][0]["rounds"], 3);
+}
+
+TEST_F(Bench, refuses_numbers_of_runs_that_give_no_interval_and_benchmarks_without_them) {
+  for (const char* const wrong : {"1", "0", "-2", "1001", "many"}) {
+    EXPECT_EQ(bench(std::string("memcached --brief --runs ") + wrong + " 2>&1").status, 2) << wrong;
+  }
+  const Outcome outcome = bench("pread --runs 3 2>&1");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.out, "k2k: bench pread: has no --runs; leave it out\n");
 }
 
 TEST_F(Bench, atomics_change_no_host_visible_word_by_read_modify_write) {

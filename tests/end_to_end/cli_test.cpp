@@ -132,7 +132,18 @@ TEST_F(Cli, info_describes_the_configured_device) {
   const std::uint64_t items = info["device"]["resident_work_items"];
   EXPECT_EQ(info["syscall_area"]["slots_bytes"], 64 * items);
   EXPECT_GT(info["resident_bytes"], 0);
-  EXPECT_EQ(k2k("info").status, 0);
+  const json& tlbs = info["cpu_tlbs"];
+  EXPECT_EQ(tlbs["tlbs"].empty(), tlbs["source"] == "");
+  for (const json& tlb : tlbs["tlbs"]) {
+    EXPECT_GT(tlb["level"], 0) << tlb;
+    EXPECT_GT(tlb["entries"], 0) << tlb;
+    EXPECT_FALSE(tlb["pages"].empty()) << tlb;
+  }
+  const Outcome text = k2k("info");
+  EXPECT_EQ(text.status, 0);
+  const char* const heading =
+      tlbs["tlbs"].empty() ? "not reported: the CPU, or the hypervisor, " : "reported by CPUID ";
+  EXPECT_NE(text.out.find(heading), std::string::npos) << text.out;
 }
 
 TEST_F(Cli, global_flags_go_before_and_behind_the_command) {
@@ -212,6 +223,21 @@ TEST_F(Cli, refuses_wrong_settings_of_every_source) {
                  "--config");
   EXPECT_EQ(k2k("info --backend abacus").status, 2);
   EXPECT_EQ(k2k("info --server-top-halves 2").status, 2) << "more top halves than rings";
+}
+
+TEST_F(Cli, names_the_build_that_has_a_backend_for_gpus) {
+  const json info = json::parse(k2k("info --json").out);
+  for (const std::string name : {"cuda", "hip"}) {
+    if (info["backends"].dump().find(name) != std::string::npos) continue;
+    const Outcome outcome = k2k("info --backend " + name);
+    EXPECT_EQ(outcome.status, 2) << outcome.error;
+    EXPECT_NE(outcome.error.find("there is no backend '" + name + "' in this build; backends: "),
+              std::string::npos)
+        << outcome.error;
+    EXPECT_NE(outcome.error.find("; ./dev build --preset " + name + " has it"), std::string::npos)
+        << outcome.error;
+  }
+  EXPECT_EQ(k2k("info --backend abacus").error.find("./dev build"), std::string::npos);
 }
 
 TEST_F(Cli, a_broken_environment_does_not_break_the_manual) {

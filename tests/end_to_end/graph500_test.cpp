@@ -22,11 +22,7 @@ class Graph500 : public Application {
     ASSERT_EQ(app("--generate graph --scale 9 --seed 3").status, 0);
   }
   [[nodiscard]] json result(const std::string& arguments) const {
-    const CommandOutcome outcome = app("--json --roots 4 " + arguments);
-    EXPECT_EQ(outcome.status, 0) << outcome.out;
-    json object = json::parse(outcome.out, nullptr, false);
-    EXPECT_TRUE(object.is_object()) << outcome.out;
-    return object.is_object() ? object : json::object();
+    return json_of("--roots 4 " + arguments);
   }
 };
 
@@ -131,6 +127,29 @@ TEST_F(Graph500, names_itself_in_help_and_errors) {
             "shows the usage\n");
   EXPECT_EQ(app("--fast graph 2>&1").out,
             "k2k: unknown option '--fast'; 'k2k-graph500 --help' lists them\n");
+}
+
+TEST_F(Graph500, prints_the_searches_that_ended_before_ctrl_c) {
+  ASSERT_EQ(app("--generate long --scale 16").status, 0);
+  // The signal comes when the searches have begun: SIGINT is bit 1 of the caught signals.
+  const std::string interrupted =
+      "{ env --default-signal=INT '" + program() +
+      "' --json long >out 2>err & child=$!; "
+      "until grep -q '^SigCgt:.*[2367abef]$' /proc/$child/status 2>/dev/null "
+      "|| ! kill -0 $child 2>/dev/null; do sleep 0.01; done; "
+      "kill -INT $child; wait $child; echo $?; }";
+  EXPECT_EQ(in_folder(interrupted).out, "130\n");
+  const json object = json::parse(in_folder("cat out").out, nullptr, false);
+  ASSERT_TRUE(object.is_object());
+  EXPECT_EQ(object["interrupted"], true);
+  EXPECT_EQ(object["searches_wanted"], 64);
+  const std::size_t ended = object["searches"].size();
+  EXPECT_LT(ended, 64u);
+  EXPECT_EQ(in_folder("cat err").out,
+            ended == 0 ? "k2k-graph500: interrupted before a search ended\n"
+                       : "k2k-graph500: interrupted after " + std::to_string(ended) +
+                             " of 64 searches, whose figures were printed\n");
+  EXPECT_EQ(result("long")["interrupted"], false);
 }
 
 TEST_F(Graph500, leaves_no_half_file_at_ctrl_c) {

@@ -125,6 +125,7 @@ TEST_F(Lab, real_threads_run_under_the_policies_with_sensors_beside_cpu_programs
     EXPECT_EQ(row["busy"], 0.5);
     EXPECT_TRUE(row["cpu_loss"].is_number()) << row;
     EXPECT_LT(row["cpu_loss"].get<double>(), 1) << row;
+    EXPECT_EQ(row["cpu_loss_pairs"], 1) << row;
     EXPECT_GT(row["device_share"].get<double>(), 0) << row;
   }
   EXPECT_EQ(both["rows"][1]["sensors"], "idle cores");
@@ -167,6 +168,10 @@ TEST_F(Lab, refuses_impossible_options_and_names_the_permitted_values) {
       "each core, 0.01 to 1, or 1% to 100%");
   expect_refused("--cap 0.05%", "--cap is 0.05 %; on real threads it is in steps of 0.1 %");
   expect_refused("--seconds 61", "--seconds is '61'; permitted are 1 to 60");
+  expect_refused("--pairs 6",
+                 "--pairs compares CPU programs; give --busy, too, such as --busy 100%");
+  expect_refused("--busy 50% --pairs 0", "--pairs is '0'; permitted are 1 to 200");
+  expect_refused("--simulate --pairs 6", "--pairs is for real threads; omit it or --simulate");
   expect_refused("--simulate --seconds 3", "--seconds is for real threads; omit it or --simulate");
   expect_refused("--simulate --cap 120%",
                  "--cap is '120%'; permitted is a fraction of the CPU time of all cores, 0.0001 to "

@@ -15,12 +15,8 @@ using nlohmann::json;
 class Miniamr : public Application {
  protected:
   Miniamr() : Application("miniamr", "miniamr") {}
-  json result(const std::string& arguments) {
-    const CommandOutcome outcome = app("--json " + size_ + arguments);
-    EXPECT_EQ(outcome.status, 0) << outcome.out;
-    json object = json::parse(outcome.out, nullptr, false);
-    EXPECT_TRUE(object.is_object()) << outcome.out;
-    return object.is_object() ? object : json::object();
+  [[nodiscard]] json result(const std::string& arguments) const {
+    return json_of(size_ + arguments);
   }
   const std::string size_ = "--roots 4 --steps 6 --period 6 ";
 };

@@ -23,17 +23,10 @@ class MinifeProgram : public Application {
     if (IsSkipped()) return;
     ASSERT_EQ(app("--generate in --elements 8 --seed 5").status, 0);
   }
-  json result(const std::string& arguments) {
-    const CommandOutcome outcome = app("--json " + arguments);
-    EXPECT_EQ(outcome.status, 0) << outcome.out;
-    json object = json::parse(outcome.out, nullptr, false);
-    EXPECT_TRUE(object.is_object()) << outcome.out;
-    return object.is_object() ? object : json::object();
-  }
 };
 
 TEST_F(MinifeProgram, has_the_same_solution_in_every_mode) {
-  const json right = result("in/sorted");
+  const json right = json_of("in/sorted");
   EXPECT_EQ(right["rows"], 343);
   EXPECT_EQ(right["sorted"], true);
   EXPECT_EQ(right["mode"], "demand");
@@ -45,12 +38,12 @@ TEST_F(MinifeProgram, has_the_same_solution_in_every_mode) {
   EXPECT_GT(right["end"]["resident_bytes"].get<std::uint64_t>(),
             right["begin"]["resident_bytes"].get<std::uint64_t>());
   EXPECT_GE(right["seconds"].get<double>(), right["kernel_seconds"].get<double>());
-  const json pinned = result("--mode pinned in/sorted");
+  const json pinned = json_of("--mode pinned in/sorted");
   EXPECT_EQ(pinned["bits"], right["bits"]);
   EXPECT_EQ(pinned["demand_pages"], 0);
-  const json unsorted = result("in/unsorted");
+  const json unsorted = json_of("in/unsorted");
   EXPECT_EQ(unsorted["sorted"], false);
-  const json serial = result("--by serial in/sorted");
+  const json serial = json_of("--by serial in/sorted");
   for (const json* const other : {&unsorted, &serial}) {
     EXPECT_EQ((*other)["iterations"], right["iterations"]);
     EXPECT_NEAR((*other)["error"].get<double>() / right["error"].get<double>(), 1, 1e-6);
@@ -134,19 +127,8 @@ TEST_F(MinifeProgram, ends_at_a_signal) {
 }
 
 TEST_F(MinifeProgram, generates_both_files_or_no_folder) {
-  for (const char* seconds : {"0.01", "0.03", "0.1"}) {
-    const CommandOutcome outcome = in_folder(std::string("timeout -s INT ") + seconds + " '" +
-                                             program() + "' --generate cut --elements 16");
-    std::error_code ignored;
-    if (fs::exists(folder_ / "cut")) {
-      const auto bytes = fs::file_size(folder_ / "cut/sorted", ignored);
-      EXPECT_GT(bytes, 900'000u);
-      EXPECT_EQ(fs::file_size(folder_ / "cut/unsorted", ignored), bytes);
-    } else {
-      EXPECT_EQ(outcome.status, 124);
-    }
-    fs::remove_all(folder_ / "cut", ignored);
-  }
+  generates_both_files_or_no_folder("--elements 16",
+                                    [](std::uintmax_t bytes) { EXPECT_GT(bytes, 900'000u); });
 }
 
 }  // namespace
