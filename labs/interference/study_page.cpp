@@ -24,7 +24,8 @@ Error cannot_write(const std::string& path, int error) {
                              std::strerror(error))};
 }
 
-// Around the study's own rules.
+// Around the study's own rules. A chart keeps its size: on a phone it moves within its own frame,
+// because text that shrinks with the screen cannot be read there.
 constexpr const char* rules_before = R"(
 body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:70rem;padding:1rem;color:#1b1f24;background:#fff}
 h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2rem}
@@ -34,7 +35,7 @@ td.number{text-align:right;white-space:nowrap}
 .reproduced{color:#116329;font-weight:600}.not-reproduced{color:#a40e26;font-weight:600}
 )";
 constexpr const char* rules_after =
-    R"(svg{max-width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:#1b1f24}
+    R"(svg{height:auto}svg text{font:12px system-ui,sans-serif;fill:#1b1f24}
 )";
 
 }  // namespace

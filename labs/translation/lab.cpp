@@ -1,14 +1,20 @@
 #include "labs/translation/lab.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "base/temporary_folder.hpp"
+#include "cli/guest.hpp"
 #include "cli/text_table.hpp"
 #include "labs/interference/complain.hpp"
 #include "labs/interference/harm/machine.hpp"
@@ -17,6 +23,7 @@
 #include "labs/interference/study_page.hpp"
 #include "labs/translation/measured/page_memory.hpp"
 #include "labs/translation/page.hpp"
+#include "labs/translation/simulated/figures.hpp"
 #include "labs/translation/study.hpp"
 
 namespace k2k::labs::translation {
@@ -35,6 +42,8 @@ struct Options {
   std::string rounds;
   std::string memory;
   std::string html;
+  std::string traces;
+  bool modelled = false;
   bool quick = false;
   bool simulate = false;
   std::uint64_t seed = 1;
@@ -68,6 +77,52 @@ Result<StudyPlan> plan_of(const Options& options) {
     }
   }
   return plan;
+}
+
+// Runs the recorder; its errors go to standard error. Errors: those of posix_spawn(3); EIO.
+Status record(const std::string& recorder, const std::string& folder, const StudyPlan& plan,
+              bool quick) {
+  std::vector<std::string> words = {recorder,   folder,
+                                    "--rounds", fmt::format("{}", std::min(plan.rounds, 99u)),
+                                    "--seed",   fmt::format("{}", plan.seed)};
+  if (quick) words.emplace_back("--quick");
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  pid_t process = 0;
+  const int error =
+      ::posix_spawn(&process, recorder.c_str(), &actions, nullptr, arguments.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return Error{error, fmt::format("{}: {}", recorder, std::strerror(error))};
+  int status = 0;
+  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  return Error{EIO, fmt::format("{} failed; --modelled does without recorded accesses", recorder)};
+}
+
+Result<std::vector<RecordedTrace>> judged(Result<std::vector<RecordedTrace>> traces) {
+  if (!traces) return traces;
+  if (Status right = judge_recorded(traces.value()); !right) return right.error();
+  return traces;
+}
+
+// The accesses that --traces names, or that the recorder beside this program records now. None
+// with --modelled, and without a recorder. Errors: as read_traces() and judge_recorded().
+Result<std::vector<RecordedTrace>> recorded_for(const Options& options, const StudyPlan& plan) {
+  if (options.modelled) return std::vector<RecordedTrace>();
+  if (!options.traces.empty()) return judged(read_traces(options.traces));
+  const auto recorder = cli::find_guest("accesses");
+  if (!recorder) return std::vector<RecordedTrace>();
+  const auto folder = TemporaryFolder::create("k2k-traces");
+  if (!folder) return folder.error();
+  if (Status done = record(*recorder, folder->path(), plan, options.quick); !done) {
+    return done.error();
+  }
+  return judged(read_traces(folder->path()));
 }
 
 std::string number(const ordered_json& value) {
@@ -117,16 +172,21 @@ std::string table(const Rows& rows, bool simulated_only, bool color) {
                        number(row["line_us"]), count_text(row["page_count"]),
                        number(row["page_us"]), number(row["miss_ns"])});
   }
-  Lines programs = {{"program", "keys", "pages", "prefetch", "misses/1000", "walks/1000", "us"}};
+  Lines programs = {
+      {"program", "accesses", "keys", "pages", "prefetch", "misses/1000", "walks/1000", "us"}};
   for (const ordered_json& row : rows_of(rows, "programs")) {
-    programs.push_back({row["program"], row["keys"], row["pages"], count_text(row["prefetch"]),
-                        number(row["misses_per_1000"]), number(row["walks_per_1000"]),
-                        number(row["us"])});
+    programs.push_back({row["program"], row["accesses"], row["keys"], row["pages"],
+                        count_text(row["prefetch"]), number(row["misses_per_1000"]),
+                        number(row["walks_per_1000"]), number(row["us"])});
   }
   Lines statements = {{"section", "statement", "thesis", "ours", "source", "verdict"}};
   for (const ordered_json& row : rows_of(rows, "statements")) {
     statements.push_back({row["section"], row["id"], row["thesis"],
-                          row["ours"].is_null() ? "-" : number(row["ours"]["mean"]), row["source"],
+                          row["ours"].is_null() ? "-" : number(row["ours"]["mean"]),
+                          row["accesses"].is_null()
+                              ? row["source"].get<std::string>()
+                              : fmt::format("{}, {}", row["source"].get<std::string>(),
+                                            row["accesses"].get<std::string>()),
                           row["verdict"]});
   }
   std::string verdicts;
@@ -142,13 +202,20 @@ std::string table(const Rows& rows, bool simulated_only, bool color) {
 
 int run(const cli::Context& context, const Options& options) {
   const auto complain = [](const Error& error) { return labs::complain("translation", error); };
-  const Result<StudyPlan> plan = plan_of(options);
+  Result<StudyPlan> plan = plan_of(options);
   if (!plan) return complain(plan.error());
+  if (options.modelled && !options.traces.empty()) {
+    return complain({EINVAL, "--modelled replays nothing; leave it or --traces out"});
+  }
   if (!options.html.empty()) {
     if (Status status = may_write_page(options.html); !status) return complain(status.error());
   }
   Result<Rows> rows = [&] {
-    ProgressLine progress(steps_of_study);
+    ProgressLine progress(steps_of_study + 1);
+    progress.next("the programs' accesses");
+    auto recorded = recorded_for(options, plan.value());
+    if (!recorded) return Result<Rows>(recorded.error());
+    plan->recorded = std::move(recorded.value());
     return run_study(plan.value(), [&](const char* what) { progress.next(what); });
   }();
   if (!rows) return complain(rows.error());
@@ -174,6 +241,11 @@ cli::Run add_lab(cli::CommandLine& line, cli::Context& context) {
   line.option("--memory", options->memory,
               "Memory in pages of one size, in MiB: the largest footprint (4096, at most a quarter "
               "of what is free)");
+  line.option("--traces", options->traces,
+              "Replay the accesses of this folder, which k2k-accesses made; otherwise they are "
+              "recorded anew where k2k-accesses is installed")
+      .type("FOLDER");
+  line.flag("--modelled", options->modelled, "Simulate models of the accesses, not recorded ones");
   line.option("--html", options->html, "Write the page of the study to this file");
   line.option("--seed", options->seed, "Seed of orders and inputs (1)");
   return [&context, options] { return run(context, *options); };

@@ -19,13 +19,25 @@ using nlohmann::ordered_json;
 using telemetry::in_html;
 
 constexpr const char* own_rules =
-    ".cannot-tell,.not-measurable-here{color:#57606a}\n"
+    ".cannot-tell,.not-measurable-here,small{color:#57606a}\n"
+    "small{display:block}\n"
     ".simulated{background:#fff8c5;padding:0 .3rem}\n";
+
+// "0.00207", "153.7", "10,010"
+std::string number_text(double value) {
+  if (std::abs(value) < 1000) return fmt::format("{:.4g}", value);
+  std::string text = fmt::format("{:.0f}", value);
+  const std::size_t digits = value < 0 ? 1 : 0;
+  for (std::size_t at = text.size() - 3; at > digits && at < text.size(); at -= 3) {
+    text.insert(at, ",");
+  }
+  return text;
+}
 
 std::string text_of_cell(const ordered_json& value) {
   if (value.is_null()) return "-";
   if (value.is_string()) return value.get<std::string>();
-  if (value.is_number_float()) return fmt::format("{:.4g}", value.get<double>());
+  if (value.is_number()) return number_text(value.get<double>());
   return value.dump();
 }
 
@@ -53,32 +65,39 @@ std::string table_of(const Rows& rows, const std::vector<Column>& columns) {
   return html + "</table></div>\n";
 }
 
-std::string interval_text(const ordered_json& ours) {
+// A mean, and its interval below it.
+std::string interval_cell(const ordered_json& ours) {
   if (ours.is_null()) return "-";
   const double low = ours["low"];
   const double high = ours["high"];
-  const std::string mean = fmt::format("{:.4g}", ours["mean"].get<double>());
-  return low == high ? mean : fmt::format("{} [{:.4g}, {:.4g}]", mean, low, high);
+  const std::string mean = number_text(ours["mean"].get<double>());
+  if (low == high) return mean;
+  return fmt::format("{}<small>{} to {}</small>", mean, number_text(low), number_text(high));
 }
 
 std::string permitted_text(const ordered_json& permitted) {
-  if (permitted[1].is_null()) return fmt::format("from {:.4g}", permitted[0].get<double>());
-  return fmt::format("{:.4g} to {:.4g}", permitted[0].get<double>(), permitted[1].get<double>());
+  const std::string least = number_text(permitted[0].get<double>());
+  if (permitted[1].is_null()) return "from " + least;
+  return least + " to " + number_text(permitted[1].get<double>());
 }
 
 std::string statements_table(const Rows& rows) {
   std::string html =
       "<div class=wide><table><tr><th>section<th>the thesis says<th>thesis<th>ours<th>permitted"
-      "<th>source<th>verdict<th>note</tr>\n";
+      "<th>source<th>verdict</tr>\n";
   for (const ordered_json& row : rows) {
     const std::string verdict = row["verdict"];
     const std::string source = row["source"];
+    const std::string accesses =
+        row["accesses"].is_null() ? "" : ", " + std::string(row["accesses"]);
+    const std::string note = in_html(row["note"]);
     html += fmt::format(
-        "<tr><td>{}<td>{}<td class=number>{}<td class=number>{}<td class=number>{}<td><span "
-        "class={}>{}</span><td class={}>{}<td>{}</tr>\n",
-        in_html(row["section"]), in_html(row["says"]), in_html(row["thesis"]),
-        in_html(interval_text(row["ours"])), in_html(permitted_text(row["permitted"])), source,
-        source, class_of_verdict(verdict), verdict, in_html(row["note"]));
+        "<tr><td>{}<td>{}{}<td class=number>{}<td class=number>{}<td class=number>{}<td><span "
+        "class={}>{}{}</span><td class={}>{}</tr>\n",
+        in_html(row["section"]), in_html(row["says"]),
+        note.empty() ? "" : "<small>" + note + "</small>", in_html(row["thesis"]),
+        interval_cell(row["ours"]), in_html(permitted_text(row["permitted"])), source, source,
+        accesses, class_of_verdict(verdict), verdict);
   }
   return html + "</table></div>\n";
 }
@@ -117,8 +136,9 @@ std::string chart(const char* label, const char* x_label, const char* y_label,
     const double y = top * quarter / 4;
     svg += fmt::format(
         "<line x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" stroke=\"#d0d7de\"/><text "
-        "x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">{5:.3g}</text>\n",
-        left, left + width, y_of(y), left - 6, y_of(y) + 4, y);
+        "x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">{5}</text>\n",
+        left, left + width, y_of(y), left - 6, y_of(y) + 4,
+        top < 1000 ? fmt::format("{:.3g}", y) : number_text(y));
   }
   for (double x = least; x <= most; x *= 4) {
     svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\" text-anchor=\"middle\">{:g}</text>\n",
@@ -128,6 +148,7 @@ std::string chart(const char* label, const char* x_label, const char* y_label,
                      left + width / 2, in_html(x_label), in_html(y_label));
   double legend = 24;
   for (const Line& line : lines) {
+    if (line.points.empty()) continue;  // Pages of 1 GiB that nobody reserved.
     std::string points;
     for (const auto& [x, y] : line.points)
       points += fmt::format("{:.1f},{:.1f} ", x_of(x), y_of(y));
@@ -216,6 +237,7 @@ std::string page_of(const ordered_json& result) {
   body += "<h2>Programs: figures 4.3, 4.4 and 4.5</h2>\n" +
           table_of(of("programs"), {{"program", "program"},
                                     {"source", "source"},
+                                    {"accesses", "accesses"},
                                     {"footprint_gb", "footprint, GB"},
                                     {"keys", "keys"},
                                     {"pages", "pages"},

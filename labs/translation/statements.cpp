@@ -52,6 +52,11 @@ class Chapter {
 
  private:
   void add(Statement statement) { statements_.push_back(std::move(statement)); }
+  // Of a figure that follows from a program's accesses.
+  void add_of(const char* program, Statement statement) {
+    statement.accesses = usual(program).recorded ? "recorded" : "modelled";
+    add(std::move(statement));
+  }
   [[nodiscard]] const ProgramRun& usual(const char* program, bool sorted = true) const {
     return simulated_.run_of(program, sorted, small_page, thesis::prefetch_pages);
   }
@@ -88,26 +93,27 @@ class Chapter {
   }
 
   void page_sizes() {
-    add({"bpt-rate", "4.4.2, figure 4.3", "BPT misses 0.5 to 4.4 times a thousand instructions",
-         "0.5 to 4.4", simulated_source, 0.5, 4.4, each(usual("bpt"), misses),
-         "rates depend on the estimated number of other instructions"});
-    add({"graph500-rate",
-         "4.4.2, figure 4.3",
-         "graph500 misses at most 2.5 times a thousand instructions",
-         "<= 2.5",
-         simulated_source,
-         0,
-         2.5,
-         each(usual("graph500"), misses),
-         {}});
+    add_of("bpt",
+           {"bpt-rate", "4.4.2, figure 4.3", "BPT misses 0.5 to 4.4 times a thousand instructions",
+            "0.5 to 4.4", simulated_source, 0.5, 4.4, each(usual("bpt"), misses),
+            "rates depend on the estimated number of other instructions"});
+    add_of("graph500", {"graph500-rate",
+                        "4.4.2, figure 4.3",
+                        "graph500 misses at most 2.5 times a thousand instructions",
+                        "<= 2.5",
+                        simulated_source,
+                        0,
+                        2.5,
+                        each(usual("graph500"), misses),
+                        {}});
     for (const char* const program : {"bpt", "graph500"}) {
       const bool bpt = std::string(program) == "bpt";
-      add({bpt ? "bpt-2m" : "graph500-2m", "4.4.2, figure 4.3",
-           bpt ? "Pages of 2 MB make BPT's misses negligible"
-               : "Pages of 2 MB eliminate almost all misses of graph500",
-           "about 0", simulated_source, 0, 0.05,
-           quotient(in_pages(program, large_page), usual(program), misses),
-           "misses with 2 MiB over misses with 4 KiB"});
+      add_of(program, {bpt ? "bpt-2m" : "graph500-2m", "4.4.2, figure 4.3",
+                       bpt ? "Pages of 2 MB make BPT's misses negligible"
+                           : "Pages of 2 MB eliminate almost all misses of graph500",
+                       "about 0", simulated_source, 0, 0.05,
+                       quotient(in_pages(program, large_page), usual(program), misses),
+                       "misses with 2 MiB over misses with 4 KiB"});
     }
     constexpr struct {
       const char* id;
@@ -127,7 +133,9 @@ class Chapter {
          1.01},
     };
     for (const auto& one : gains) {
-      add({one.id, "4.4.2, figure 4.3", one.says, one.printed, simulated_source, one.low, one.high,
+      add_of(
+          one.program,
+          {one.id, "4.4.2, figure 4.3", one.says, one.printed, simulated_source, one.low, one.high,
            quotient(usual(one.program), in_pages(one.program, large_page), time),
            "time with 4 KiB over time with 2 MiB; the other wavefronts of a unit hide the walks"});
     }
@@ -150,23 +158,25 @@ class Chapter {
   void locality() {
     for (const char* const program : {"bpt", "xsbench"}) {
       const bool bpt = std::string(program) == "bpt";
-      add({bpt ? "bpt-unsorted" : "xsbench-unsorted", "4.4.3, figure 4.4",
+      add_of(
+          program,
+          {bpt ? "bpt-unsorted" : "xsbench-unsorted", "4.4.3, figure 4.4",
            bpt ? "BPT with unsorted keys takes 25 % longer"
                : "XSBench with unsorted keys takes 6 % longer",
            bpt ? "1.25" : "1.06", simulated_source, bpt ? 1.15 : 1.03, bpt ? 1.35 : 1.12,
            quotient(usual(program, false), usual(program), time),
            bpt ? "the simulated search reads whole nodes: memory's bandwidth limits unsorted keys"
                : "in the model 64 lanes need 64 pages at a time, and the walkers limit all"});
-      add({bpt ? "bpt-1g-misses" : "xsbench-1g-misses",
-           "4.4.3, figure 4.4",
-           bpt ? "Pages of 1 GB leave BPT-unsorted nearly no misses"
-               : "Pages of 1 GB leave XSBench-unsorted nearly no misses",
-           "about 0",
-           simulated_source,
-           0,
-           0.02,
-           quotient(in_pages(program, huge_page, false), usual(program, false), misses),
-           {}});
+      add_of(program, {bpt ? "bpt-1g-misses" : "xsbench-1g-misses",
+                       "4.4.3, figure 4.4",
+                       bpt ? "Pages of 1 GB leave BPT-unsorted nearly no misses"
+                           : "Pages of 1 GB leave XSBench-unsorted nearly no misses",
+                       "about 0",
+                       simulated_source,
+                       0,
+                       0.02,
+                       quotient(in_pages(program, huge_page, false), usual(program, false), misses),
+                       {}});
       const ProgramRun& base = usual(program);
       const ProgramRun& slow = usual(program, false);
       const ProgramRun& large = in_pages(program, huge_page, false);
@@ -175,10 +185,11 @@ class Chapter {
         parts.push_back(std::max(1e-6, (slow.rounds[round].ns - large.rounds[round].ns) /
                                            (slow.rounds[round].ns - base.rounds[round].ns)));
       }
-      add({bpt ? "bpt-1g-time" : "xsbench-1g-time", "4.4.3, figure 4.4",
-           "Poor locality affects translation more than the rest of the memory",
-           bpt ? "(26 - 7) / 26" : "(6 - 1.5) / 6", simulated_source, 0.5, 1,
-           bench::interval_of(parts), "the part of the slowdown that pages of 1 GiB remove"});
+      add_of(program,
+             {bpt ? "bpt-1g-time" : "xsbench-1g-time", "4.4.3, figure 4.4",
+              "Poor locality affects translation more than the rest of the memory",
+              bpt ? "(26 - 7) / 26" : "(6 - 1.5) / 6", simulated_source, 0.5, 1,
+              bench::interval_of(parts), "the part of the slowdown that pages of 1 GiB remove"});
     }
   }
 
@@ -186,12 +197,14 @@ class Chapter {
     const auto effect = [&](const char* program, bool sorted) {
       return quotient(usual(program, sorted), in_pages(program, small_page, sorted), misses);
     };
-    add({"prefetch-xsbench", "4.4.4, figure 4.5",
-         "The prefetch raises XSBench-unsorted's misses by up to 24 %", "1.24", simulated_source,
-         1.01, 1.24, effect("xsbench", false), "misses with the prefetch over misses without"});
-    add({"prefetch-miniamr", "4.4.4, figure 4.5", "The prefetch halves miniAMR's misses", "0.5",
-         simulated_source, 0.4, 0.6, effect("miniamr", true),
-         "the simulated blocks have contiguous pages, and gain more"});
+    add_of("xsbench",
+           {"prefetch-xsbench", "4.4.4, figure 4.5",
+            "The prefetch raises XSBench-unsorted's misses by up to 24 %", "1.24", simulated_source,
+            1.01, 1.24, effect("xsbench", false), "misses with the prefetch over misses without"});
+    add_of("miniamr",
+           {"prefetch-miniamr", "4.4.4, figure 4.5", "The prefetch halves miniAMR's misses", "0.5",
+            simulated_source, 0.4, 0.6, effect("miniamr", true),
+            "the simulated blocks have contiguous pages, and gain more"});
   }
 
   void faults() {
@@ -274,10 +287,12 @@ nlohmann::ordered_json json_of(const Statement& statement) {
                                  {"says", statement.says},
                                  {"thesis", statement.thesis},
                                  {"source", statement.source},
+                                 {"accesses", nullptr},
                                  {"permitted", {statement.low, nullptr}},
                                  {"ours", nullptr},
                                  {"verdict", statement.verdict()},
                                  {"note", statement.note}};
+  if (statement.accesses != nullptr) json["accesses"] = statement.accesses;
   if (statement.high != any) json["permitted"][1] = statement.high;
   if (statement.ours) {
     json["ours"] = {{"low", statement.ours->low},

@@ -27,6 +27,8 @@ struct Statement {
   double high;
   std::optional<bench::Interval> ours = {};
   std::string note = {};
+  // "recorded" or "modelled": where the simulated program's accesses come from.
+  const char* accesses = nullptr;
 
   // "reproduced", "not reproduced", "cannot tell", or "not measurable here" without a figure.
   [[nodiscard]] const char* verdict() const;

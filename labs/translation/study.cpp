@@ -184,7 +184,8 @@ void add_simulated(const SimulatedFigures& figures, Rows& rows) {
         {{"table", "programs"},
          {"source", "simulated"},
          {"program", run.program},
-         {"footprint_gb", program_of(run.program.c_str()).footprint_gb},
+         {"accesses", run.recorded ? "recorded" : "modelled"},
+         {"footprint_gb", rounded(run.footprint_gb)},
          {"keys", run.sorted ? "sorted" : "unsorted"},
          {"pages", page_name(run.page_bytes)},
          {"prefetch", run.prefetch},
@@ -208,8 +209,8 @@ Result<Rows> run_study(const StudyPlan& plan, const Step& step) {
     if (Status status = add_shootdowns(plan, step, rows, ratios); !status) return status.error();
   }
   step("the thesis' machine, simulated");
-  const SimulatedFigures figures =
-      simulated_figures({.rounds = plan.rounds, .part = plan.part, .seed = plan.seed});
+  const SimulatedFigures figures = simulated_figures(
+      {.rounds = plan.rounds, .part = plan.part, .seed = plan.seed, .recorded = plan.recorded});
   add_simulated(figures, rows);
   step("statements");
   for (const Statement& one : statements_of(figures, ratios)) rows.push_back(json_of(one));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "labs/translation/recorded/trace_file.hpp"
 
 namespace k2k::labs::translation {
 
@@ -22,6 +23,7 @@ struct StudyPlan {
   std::uint32_t shootdown_calls = 300;
   std::size_t bytes_most = std::size_t{256} << 20;  // Of memory in pages of one size.
   std::uint64_t seed = 1;
+  std::vector<RecordedTrace> recorded = {};  // Judged by judge_recorded().
 };
 
 using Rows = std::vector<nlohmann::ordered_json>;

@@ -5,8 +5,9 @@
 
 #include "labs/interference/generators/generator.hpp"
 #include "labs/interference/generators/graph.hpp"
-#include "labs/interference/generators/graph_kernels.hpp"
 #include "labs/interference/generators/input.hpp"
+#include "labs/interference/generators/kernels.hpp"
+#include "labs/interference/generators/output.hpp"
 
 namespace k2k::labs::generators {
 
@@ -15,21 +16,23 @@ namespace {
 class Bfs : public Workload {
  public:
   Bfs(std::uint32_t source, Input<std::uint32_t> offsets, Input<std::uint32_t> targets,
-      DemandRegion depths)
+      DemandRegion depths, Output<std::uint32_t> reached)
       : source_(source),
         offsets_(std::move(offsets)),
         targets_(std::move(targets)),
-        depths_(std::move(depths)) {}
+        depths_(std::move(depths)),
+        reached_(std::move(reached)) {
+    depths_.as<std::uint32_t>()[source_] = 1;  // Here: this page is no work-item's fault.
+  }
 
   Status run(Runtime& runtime) override {
     auto* const depths = depths_.as<std::uint32_t>();
-    depths[source_] = 1;
-    std::uint32_t reached = 1;
-    for (std::uint32_t depth = 1; reached != 0; ++depth) {
-      reached = 0;
-      const BfsKernel kernel{graph(), depths, depth, &reached};
-      const auto report = runtime.launch(shape_on(runtime), kernel, "bfs");
-      if (!report) return report.error();
+    reached_[0] = 1;
+    for (std::uint32_t depth = 1; reached_[0] != 0; ++depth) {
+      reached_[0] = 0;
+      const BfsKernel kernel{graph(), depths, depth, reached_.data()};
+      Status done = launch_kernel(runtime, shape_on(runtime), kernel, "bfs");
+      if (!done) return done;
     }
     return {};
   }
@@ -70,6 +73,7 @@ class Bfs : public Workload {
   Input<std::uint32_t> offsets_;
   Input<std::uint32_t> targets_;
   DemandRegion depths_;
+  Output<std::uint32_t> reached_;  // One number.
 };
 
 }  // namespace
@@ -84,8 +88,11 @@ Result<std::unique_ptr<Workload>> make_bfs(Runtime& runtime, const Settings& set
   if (!offsets) return offsets.error();
   auto targets = Input<std::uint32_t>::create(runtime, std::move(graph.targets), "bfs targets");
   if (!targets) return targets.error();
-  return Result<std::unique_ptr<Workload>>(std::make_unique<Bfs>(
-      source, std::move(offsets.value()), std::move(targets.value()), std::move(depths.value())));
+  auto reached = Output<std::uint32_t>::create(runtime, 1);
+  if (!reached) return reached.error();
+  return Result<std::unique_ptr<Workload>>(
+      std::make_unique<Bfs>(source, std::move(offsets.value()), std::move(targets.value()),
+                            std::move(depths.value()), std::move(reached.value())));
 }
 
 }  // namespace k2k::labs::generators

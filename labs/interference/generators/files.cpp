@@ -10,9 +10,10 @@
 
 #include "base/temporary_folder.hpp"
 #include "labs/interference/generators/counter_random.hpp"
-#include "labs/interference/generators/files_kernel.hpp"
 #include "labs/interference/generators/generator.hpp"
 #include "labs/interference/generators/input.hpp"
+#include "labs/interference/generators/kernels.hpp"
+#include "labs/interference/generators/output.hpp"
 
 namespace k2k::labs::generators {
 
@@ -20,17 +21,17 @@ namespace {
 
 class Files : public Workload {
  public:
-  Files(TemporaryFolder folder, std::vector<FilePath> paths, Input<FileRecord> records)
+  Files(TemporaryFolder folder, Output<FilePath> paths, Input<FileRecord> records,
+        Output<std::int64_t> sums)
       : folder_(std::move(folder)),
         paths_(std::move(paths)),
         records_(std::move(records)),
-        sums_(records_.size(), 0) {}
+        sums_(std::move(sums)) {}
 
   Status run(Runtime& runtime) override {
     const FilesKernel kernel{paths_.data(), records_.data(), sums_.data(),
                              static_cast<std::uint32_t>(paths_.size())};
-    const auto report = runtime.launch(shape_on(runtime), kernel, "files");
-    return report ? Status{} : report.error();
+    return launch_kernel(runtime, shape_on(runtime), kernel, "files");
   }
 
   // The sums that the kernel computed from its reads, and the sums that the host computes from the
@@ -63,9 +64,9 @@ class Files : public Workload {
 
  private:
   TemporaryFolder folder_;
-  std::vector<FilePath> paths_;
+  Output<FilePath> paths_;
   Input<FileRecord> records_;
-  std::vector<std::int64_t> sums_;
+  Output<std::int64_t> sums_;
 };
 
 Result<std::vector<FilePath>> paths_in(const TemporaryFolder& folder, std::uint32_t count) {
@@ -97,8 +98,13 @@ Result<std::unique_ptr<Workload>> make_files(Runtime& runtime, const Settings& s
   }
   auto input = Input<FileRecord>::create(runtime, std::move(records), "file records");
   if (!input) return input.error();
-  return Result<std::unique_ptr<Workload>>(std::make_unique<Files>(
-      std::move(folder.value()), std::move(paths.value()), std::move(input.value())));
+  auto shared_paths = Output<FilePath>::copy_of(runtime, paths.value());
+  if (!shared_paths) return shared_paths.error();
+  auto sums = Output<std::int64_t>::create(runtime, input->size());
+  if (!sums) return sums.error();
+  return Result<std::unique_ptr<Workload>>(
+      std::make_unique<Files>(std::move(folder.value()), std::move(shared_paths.value()),
+                              std::move(input.value()), std::move(sums.value())));
 }
 
 }  // namespace k2k::labs::generators

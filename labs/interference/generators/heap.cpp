@@ -2,8 +2,9 @@
 // calls of the group.
 
 #include "labs/interference/generators/generator.hpp"
-#include "labs/interference/generators/heap_kernel.hpp"
 #include "labs/interference/generators/input.hpp"
+#include "labs/interference/generators/kernels.hpp"
+#include "labs/interference/generators/output.hpp"
 
 namespace k2k::labs::generators {
 
@@ -13,17 +14,23 @@ constexpr std::uint32_t words_max = 256;  // Per block: 2 KiB.
 
 class Heap : public Workload {
  public:
-  Heap(const LaunchShape& shape, std::uint32_t rounds, Input<std::uint32_t> words)
+  Heap(const LaunchShape& shape, std::uint32_t rounds, Input<std::uint32_t> words,
+       Output<std::uint64_t> sums, Output<std::uint64_t> left)
       : shape_(shape),
         rounds_(rounds),
         words_(std::move(words)),
-        sums_(words_.size()),
-        left_(shape.groups, ~std::uint64_t{0}) {}
+        sums_(std::move(sums)),
+        left_(std::move(left)) {}
 
   Status run(Runtime& runtime) override {
+    reaches_pages_ = runtime.device().reaches_host_pages;
+    if (!reaches_pages_) return {};
     const HeapKernel kernel{words_.data(), sums_.data(), rounds_, left_.data()};
-    const auto report = runtime.launch(shape_, kernel, "heap");
-    return report ? Status{} : report.error();
+    return launch_kernel(runtime, shape_, kernel, "heap");
+  }
+  [[nodiscard]] std::string skipped() const override {
+    if (reaches_pages_) return {};
+    return "the device does not reach pages of mmap(2); set --backend cpu";
   }
 
   // The sum of every block before it was freed, and for each group whether all chunks were
@@ -54,8 +61,9 @@ class Heap : public Workload {
   LaunchShape shape_;
   std::uint32_t rounds_;
   Input<std::uint32_t> words_;
-  std::vector<std::uint64_t> sums_;
-  std::vector<std::uint64_t> left_;
+  Output<std::uint64_t> sums_;
+  Output<std::uint64_t> left_;
+  bool reaches_pages_ = true;
 };
 
 }  // namespace
@@ -70,8 +78,12 @@ Result<std::unique_ptr<Workload>> make_heap(Runtime& runtime, const Settings& se
   }
   auto input = Input<std::uint32_t>::create(runtime, std::move(words), "heap sizes");
   if (!input) return input.error();
-  return Result<std::unique_ptr<Workload>>(
-      std::make_unique<Heap>(shape, rounds, std::move(input.value())));
+  auto sums = Output<std::uint64_t>::create(runtime, input->size());
+  if (!sums) return sums.error();
+  auto left = Output<std::uint64_t>::create(runtime, shape.groups, ~std::uint64_t{0});
+  if (!left) return left.error();
+  return Result<std::unique_ptr<Workload>>(std::make_unique<Heap>(
+      shape, rounds, std::move(input.value()), std::move(sums.value()), std::move(left.value())));
 }
 
 }  // namespace k2k::labs::generators

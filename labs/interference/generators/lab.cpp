@@ -1,16 +1,19 @@
 #include "labs/interference/generators/lab.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/text_table.hpp"
 #include "labs/interference/generators/measure.hpp"
+#include "labs/interference/generators/record.hpp"
 
 namespace k2k::labs::generators {
 
@@ -29,6 +32,7 @@ struct Options {
   std::string per;
   std::string rate;
   std::string seed;
+  std::string record;  // A folder for traces; empty: measured instead.
 };
 
 template <class Number>
@@ -170,6 +174,35 @@ int run_table(const cli::Context& context, const std::vector<const Generator*>& 
   return status;
 }
 
+// Writes NAME.trace for each generator into a folder. A trace that stands there is replaced.
+int record_all(const cli::Context& context, const std::vector<const Generator*>& generators,
+               const Settings& settings, const std::string& folder) {
+  const auto complain = [](const std::string& about, const Error& error) {
+    return cli::complain(fmt::format("lab generators: {}: {}", about, error.message),
+                         error.code == EINVAL ? cli::exit_usage : cli::exit_failure);
+  };
+  const auto loaded = context.load();
+  if (!loaded) return cli::complain_config(loaded.error());
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+    return complain("--record",
+                    {errno, fmt::format("cannot write into '{}': {}; name a folder that exists",
+                                        folder, std::strerror(errno))});
+  }
+  for (const Generator* const generator : generators) {
+    const Result<Trace> trace = record(*generator, loaded.value().config, settings);
+    if (!trace) return complain(generator->name, trace.error());
+    const std::string path = fmt::format("{}/{}.trace", folder, generator->name);
+    if (Status status = write_trace(path, trace.value()); !status) {
+      return complain(generator->name, status.error());
+    }
+    const int printed = cli::print(
+        context.json ? ordered_json{{"trace", path}, {"events", trace->events()}}.dump() + "\n"
+                     : fmt::format("{}: {} requests\n", path, trace->events()));
+    if (printed != cli::exit_ok) return printed;
+  }
+  return cli::exit_ok;
+}
+
 cli::Run add_lab(cli::CommandLine& line, cli::Context& context) {
   auto options = std::make_shared<Options>();
   line.option(
@@ -186,6 +219,9 @@ cli::Run add_lab(cli::CommandLine& line, cli::Context& context) {
       .offer({"inf"});
   line.option("--seed", options->seed,
               "Seed of the inputs: the same number gives the same inputs (1)");
+  line.option("--record", options->record,
+              "Write the requests of each generator to NAME.trace in this folder, for "
+              "k2k lab trace and k2k lab interference --source");
   return [&context, options] {
     const auto generators = chosen(options->names);
     const Result<Settings> settings = settings_of(*options);
@@ -194,6 +230,9 @@ cli::Run add_lab(cli::CommandLine& line, cli::Context& context) {
       if (error != nullptr) {
         return cli::complain(fmt::format("lab generators: {}", error->message), cli::exit_usage);
       }
+    }
+    if (!options->record.empty()) {
+      return record_all(context, generators.value(), settings.value(), options->record);
     }
     return run_table(context, generators.value(), settings.value());
   };

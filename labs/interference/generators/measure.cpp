@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "labs/interference/governor/study.hpp"
+#include "runtime/request_events.hpp"
 
 namespace k2k::labs::generators {
 
@@ -57,7 +58,7 @@ Comparison compare(const std::vector<double>& answers, const std::vector<double>
 }
 
 Result<Row> measure(const Generator& generator, const RuntimeConfig& config,
-                    const Settings& settings) {
+                    const Settings& settings, Result<std::vector<telemetry::Event>>* events) {
   Result<Runtime> runtime = Runtime::create(config);
   if (!runtime) return runtime.error();
   Result<std::unique_ptr<Workload>> made = generator.make(runtime.value(), settings);
@@ -72,6 +73,7 @@ Result<Row> measure(const Generator& generator, const RuntimeConfig& config,
   if (Status status = workload.run(runtime.value()); !status) return status.error();
   row.elapsed_s = static_cast<double>((now() - begin).count()) / 1e9;
   const server::Stats after = runtime->stats();
+  if (events != nullptr) *events = RequestEvents::of(runtime.value());
   row.pages = pages_of(workload) - pages_before;
   row.faults = faults_of(after) - faults_of(before);
   row.calls = after.requests - before.requests - row.faults;
@@ -81,6 +83,9 @@ Result<Row> measure(const Generator& generator, const RuntimeConfig& config,
   row.skipped = !row.note.empty();
   if (row.skipped) return row;
   row.note = workload.note();
+  if (runtime->device().platform != "cpu" && !workload.regions().empty() && row.note.empty()) {
+    row.note = "page faults are resolved by Linux or the device's driver, which count none here";
+  }
   row.answers = compare(workload.answers(), workload.reference(), workload.tolerance());
   return row;
 }

@@ -10,6 +10,7 @@
 
 #include "base/result.hpp"
 #include "labs/interference/generators/generator.hpp"
+#include "telemetry/event_ring.hpp"
 
 namespace k2k::labs::generators {
 
@@ -39,9 +40,11 @@ struct Row {
   [[nodiscard]] bool agrees() const { return !skipped && answers.wrong == 0; }
 };
 
-// Errors: as Runtime::create(), the generator and its run.
+// `events`, if given, are those of the runtime after the run (runtime/request_events.hpp). Errors:
+// as Runtime::create(), the generator and its run.
 Result<Row> measure(const Generator& generator, const RuntimeConfig& config,
-                    const Settings& settings);
+                    const Settings& settings,
+                    Result<std::vector<telemetry::Event>>* events = nullptr);
 
 // generator, requests (the row of table I), pages, faults, calls, elapsed_s, requests_per_s,
 // service_cpu_s, service_us_per_request (null without requests), compared, wrong, agrees (null if

@@ -11,8 +11,9 @@
 
 #include "labs/interference/generators/counter_random.hpp"
 #include "labs/interference/generators/input.hpp"
+#include "labs/interference/generators/kernels.hpp"
 #include "labs/interference/generators/nodes.hpp"
-#include "labs/interference/generators/pages_kernel.hpp"
+#include "labs/interference/generators/output.hpp"
 
 namespace k2k::labs::generators {
 
@@ -30,11 +31,12 @@ double node_of(const void* page) {
 
 class Pages : public Workload {
  public:
-  Pages(std::vector<int> nodes, Input<std::uint64_t> input)
+  Pages(std::vector<int> nodes, Input<std::uint64_t> input, Output<PageBatch> batches,
+        Output<std::uint64_t> sums)
       : nodes_(std::move(nodes)),
         input_(std::move(input)),
-        batches_(input_.pages() / pages_a_call),
-        sums_(input_.pages()) {
+        batches_(std::move(batches)),
+        sums_(std::move(sums)) {
     for (std::size_t page = 0; page < input_.pages(); ++page) {
       PageBatch& batch = batches_[page / pages_a_call];
       batch.pages[page % pages_a_call] = input_.data() + page * words_a_page;
@@ -43,10 +45,11 @@ class Pages : public Workload {
   }
 
   Status run(Runtime& runtime) override {
+    reaches_pages_ = runtime.device().reaches_host_pages;
+    if (!reaches_pages_) return {};
     const PagesKernel kernel{batches_.data(), sums_.data(),
                              static_cast<std::uint32_t>(batches_.size()), moves()};
-    const auto report = runtime.launch(shape_on(runtime), kernel, "pages");
-    return report ? Status{} : report.error();
+    return launch_kernel(runtime, shape_on(runtime), kernel, "pages");
   }
 
   // The calls' answers; for each page, whether it was on a node, its node now, and its content.
@@ -79,7 +82,11 @@ class Pages : public Workload {
   }
 
   [[nodiscard]] std::string skipped() const override {
-    const std::int64_t answer = batches_.front().answers[0];
+    if (!reaches_pages_) {
+      return "the device's pages are those of its driver, which Linux cannot move; set --backend "
+             "cpu";
+    }
+    const std::int64_t answer = batches_[0].answers[0];
     if (answer != -EPERM && answer != -ENOSYS) return {};
     return fmt::format(
         "move_pages(2) answers {}; allow it in the container's seccomp profile, or set "
@@ -100,8 +107,9 @@ class Pages : public Workload {
 
   std::vector<int> nodes_;
   Input<std::uint64_t> input_;
-  std::vector<PageBatch> batches_;
-  std::vector<std::uint64_t> sums_;
+  Output<PageBatch> batches_;
+  Output<std::uint64_t> sums_;
+  bool reaches_pages_ = true;
 };
 
 }  // namespace
@@ -114,8 +122,12 @@ Result<std::unique_ptr<Workload>> make_pages_on(Runtime& runtime, const Settings
     words[word] = draw(settings.seed, word) >> 32;
   auto input = Input<std::uint64_t>::create(runtime, std::move(words), "pages");
   if (!input) return input.error();
-  return Result<std::unique_ptr<Workload>>(
-      std::make_unique<Pages>(nodes, std::move(input.value())));
+  auto of_calls = Output<PageBatch>::create(runtime, batches);
+  if (!of_calls) return of_calls.error();
+  auto sums = Output<std::uint64_t>::create(runtime, input->pages());
+  if (!sums) return sums.error();
+  return Result<std::unique_ptr<Workload>>(std::make_unique<Pages>(
+      nodes, std::move(input.value()), std::move(of_calls.value()), std::move(sums.value())));
 }
 
 Result<std::unique_ptr<Workload>> make_pages(Runtime& runtime, const Settings& settings) {

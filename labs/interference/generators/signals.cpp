@@ -19,7 +19,8 @@
 
 #include "labs/interference/generators/counter_random.hpp"
 #include "labs/interference/generators/input.hpp"
-#include "labs/interference/generators/signals_kernel.hpp"
+#include "labs/interference/generators/kernels.hpp"
+#include "labs/interference/generators/output.hpp"
 
 namespace k2k::labs::generators {
 
@@ -99,8 +100,8 @@ std::vector<double> sorted(std::vector<double> values) {
 
 class Signals : public Workload {
  public:
-  Signals(Input<std::uint64_t> values, std::uint32_t tries)
-      : values_(std::move(values)), tries_(tries), sent_(values_.size(), -1) {}
+  Signals(Input<std::uint64_t> values, std::uint32_t tries, Output<std::int32_t> sent)
+      : values_(std::move(values)), tries_(tries), sent_(std::move(sent)) {}
 
   Status run(Runtime& runtime) override {
     const int number = SIGRTMAX - 2;
@@ -108,10 +109,10 @@ class Signals : public Workload {
     if (Status status = collector.begin(); !status) return status;
     const SignalsKernel kernel{values_.data(), sent_.data(), sent_.size(),
                                ::getpid(),     number,       tries_};
-    const auto report = runtime.launch(shape_on(runtime), kernel, "signals");
+    Status done = launch_kernel(runtime, shape_on(runtime), kernel, "signals");
     collector.end();
     received_.assign(collector.values().begin(), collector.values().end());
-    return report ? Status{} : report.error();
+    return done;
   }
 
   // The answer of each call, and the received values, in any order.
@@ -139,7 +140,7 @@ class Signals : public Workload {
  private:
   Input<std::uint64_t> values_;
   std::uint32_t tries_;
-  std::vector<std::int32_t> sent_;
+  Output<std::int32_t> sent_;
   std::vector<double> received_;
 };
 
@@ -153,8 +154,10 @@ Result<std::unique_ptr<Workload>> make_signals_with(Runtime& runtime, const Sett
   }
   auto input = Input<std::uint64_t>::create(runtime, std::move(values), "signal values");
   if (!input) return input.error();
+  auto sent = Output<std::int32_t>::create(runtime, input->size(), -1);
+  if (!sent) return sent.error();
   return Result<std::unique_ptr<Workload>>(
-      std::make_unique<Signals>(std::move(input.value()), tries));
+      std::make_unique<Signals>(std::move(input.value()), tries, std::move(sent.value())));
 }
 
 Result<std::unique_ptr<Workload>> make_signals(Runtime& runtime, const Settings& settings) {

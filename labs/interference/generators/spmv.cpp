@@ -5,7 +5,7 @@
 #include "labs/interference/generators/counter_random.hpp"
 #include "labs/interference/generators/generator.hpp"
 #include "labs/interference/generators/input.hpp"
-#include "labs/interference/generators/spmv_kernel.hpp"
+#include "labs/interference/generators/kernels.hpp"
 
 namespace k2k::labs::generators {
 
@@ -46,8 +46,7 @@ class Spmv : public Workload {
   Status run(Runtime& runtime) override {
     const SpmvKernel kernel{in_.offsets.data(), in_.columns.data(), in_.values.data(),
                             in_.x.data(),       y_.as<double>(),    matrix_.rows};
-    const auto report = runtime.launch(shape_on(runtime), kernel, "spmv");
-    return report ? Status{} : report.error();
+    return launch_kernel(runtime, shape_on(runtime), kernel, "spmv");
   }
 
   std::vector<double> answers() override {

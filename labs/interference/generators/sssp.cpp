@@ -8,8 +8,9 @@
 
 #include "labs/interference/generators/generator.hpp"
 #include "labs/interference/generators/graph.hpp"
-#include "labs/interference/generators/graph_kernels.hpp"
 #include "labs/interference/generators/input.hpp"
+#include "labs/interference/generators/kernels.hpp"
+#include "labs/interference/generators/output.hpp"
 
 namespace k2k::labs::generators {
 
@@ -22,31 +23,34 @@ struct SsspInputs {
 };
 
 // The device code's outputs: distances, distances of the list's vertices when the round began,
-// rounds, and two lists that alternate.
+// rounds, two lists that alternate, and the length of the next one.
 struct SsspState {
   DemandRegion distances;
   DemandRegion before;
   DemandRegion listed;
   std::array<DemandRegion, 2> lists;
+  Output<std::uint32_t> next_count;  // One number.
 };
 
 class Sssp : public Workload {
  public:
   Sssp(std::uint32_t source, SsspInputs inputs, SsspState state)
-      : source_(source), in_(std::move(inputs)), state_(std::move(state)) {}
+      : source_(source), in_(std::move(inputs)), state_(std::move(state)) {
+    // Here: these pages are no work-item's faults.
+    state_.distances.as<std::uint32_t>()[source_] = 1;
+    *state_.lists[1].as<std::uint32_t>() = source_;
+  }
 
   Status run(Runtime& runtime) override {
     auto* const distances = state_.distances.as<std::uint32_t>();
-    distances[source_] = 1;
-    *state_.lists[1].as<std::uint32_t>() = source_;
     std::uint32_t count = 1;
     for (std::uint32_t round = 1; count != 0; ++round) {
-      std::uint32_t next_count = 0;
+      state_.next_count[0] = 0;
       const auto* const now = state_.lists[round % 2].as<const std::uint32_t>();
       auto* const before = state_.before.as<std::uint32_t>();
       const SsspSnapshotKernel snapshot{distances, now, count, before};
-      const auto taken = runtime.launch(shape_on(runtime), snapshot, "sssp snapshot");
-      if (!taken) return taken.error();
+      Status done = launch_kernel(runtime, shape_on(runtime), snapshot, "sssp snapshot");
+      if (!done) return done;
       const SsspKernel kernel{
           .graph = {in_.offsets.data(), in_.targets.data(), vertices()},
           .weights = in_.weights.data(),
@@ -55,11 +59,10 @@ class Sssp : public Workload {
           .listed = state_.listed.as<std::uint32_t>(),
           .now = now,
           .now_count = count,
-          .next = {state_.lists[(round + 1) % 2].as<std::uint32_t>(), &next_count},
+          .next = {state_.lists[(round + 1) % 2].as<std::uint32_t>(), state_.next_count.data()},
           .round = round};
-      const auto report = runtime.launch(shape_on(runtime), kernel, "sssp");
-      if (!report) return report.error();
-      count = next_count;
+      if (done = launch_kernel(runtime, shape_on(runtime), kernel, "sssp"); !done) return done;
+      count = state_.next_count[0];
     }
     return {};
   }
@@ -123,10 +126,13 @@ Result<SsspState> state_for(Runtime& runtime, std::uint32_t vertices) {
   if (!even) return even.error();
   auto odd = zeros<std::uint32_t>(runtime, vertices, "sssp odd list");
   if (!odd) return odd.error();
+  auto next_count = Output<std::uint32_t>::create(runtime, 1);
+  if (!next_count) return next_count.error();
   return SsspState{std::move(distances.value()),
                    std::move(before.value()),
                    std::move(listed.value()),
-                   {std::move(even.value()), std::move(odd.value())}};
+                   {std::move(even.value()), std::move(odd.value())},
+                   std::move(next_count.value())};
 }
 
 }  // namespace

@@ -15,7 +15,8 @@
 #include "labs/interference/generators/counter_random.hpp"
 #include "labs/interference/generators/generator.hpp"
 #include "labs/interference/generators/input.hpp"
-#include "labs/interference/generators/ubench_kernel.hpp"
+#include "labs/interference/generators/kernels.hpp"
+#include "labs/interference/generators/output.hpp"
 
 namespace k2k::labs::generators {
 
@@ -62,10 +63,12 @@ class Ubench : public Workload {
     for (std::uint64_t access = 0; access < accesses; ++access) {
       wanted_[access] = draw(settings.seed, access) >> 11;  // Exact as a double.
     }
-    seen_.resize(accesses, ~std::uint64_t{0});
   }
 
   Status prepare(Runtime& runtime) {
+    auto seen = Output<std::uint64_t>::create(runtime, wanted_.size(), ~std::uint64_t{0});
+    if (!seen) return seen.error();
+    seen_.emplace(std::move(seen.value()));
     if (settings_.per == Per::call) return file_.write(wanted_);
     std::vector<std::uint64_t> pages(wanted_.size() * UbenchKernel::words_a_page);
     for (std::size_t access = 0; access < wanted_.size(); ++access) {
@@ -81,16 +84,15 @@ class Ubench : public Workload {
     const bool paced = std::isfinite(settings_.rate);
     const UbenchKernel kernel{
         .data = pages_ ? pages_->data() : nullptr,
-        .seen = seen_.data(),
+        .seen = seen_->data(),
         .accesses = wanted_.size(),
         .file = file_.fd(),
         .ticks_apart =
             paced ? 1e9 / (nanoseconds_per_cycle() * cycles_a_tick) / settings_.rate : 0};
-    const auto report = runtime.launch(shape_on(runtime), kernel, "ubench");
-    return report ? Status{} : report.error();
+    return launch_kernel(runtime, shape_on(runtime), kernel, "ubench");
   }
 
-  std::vector<double> answers() override { return {seen_.begin(), seen_.end()}; }
+  std::vector<double> answers() override { return {seen_->begin(), seen_->end()}; }
   std::vector<double> reference() override { return {wanted_.begin(), wanted_.end()}; }
   [[nodiscard]] std::string note() const override {
     return std::isfinite(settings_.rate) ? fmt::format("offered {:g}/s", settings_.rate)
@@ -105,7 +107,7 @@ class Ubench : public Workload {
  private:
   Settings settings_;
   std::vector<std::uint64_t> wanted_;
-  std::vector<std::uint64_t> seen_;
+  std::optional<Output<std::uint64_t>> seen_;
   std::optional<Input<std::uint64_t>> pages_;
   WordFile file_;
 };

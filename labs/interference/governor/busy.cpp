@@ -45,11 +45,6 @@ double median_rate(const std::vector<Progress>& looks) {
   return *middle;
 }
 
-double loss_of(double rate, double alone) {
-  K2K_EXPECT(alone > 0);
-  return 1 - rate / alone;
-}
-
 Status BusyPrograms::start(std::uint32_t cores, double fraction) {
   K2K_EXPECT(programs_.empty() && fraction > 0 && fraction <= 1);
   stop_.store(false, std::memory_order_relaxed);

@@ -31,8 +31,6 @@ double rate_between(const Progress& before, const Progress& after);
 // The median of the rates between successive looks, so that an occasional disturbance on a shared
 // machine does not count. Expects at least two looks.
 double median_rate(const std::vector<Progress>& looks);
-// The missing part of the rate `alone`: 0 to 1, and slightly below 0 by noise. Expects alone > 0.
-double loss_of(double rate, double alone);
 
 class BusyPrograms {
  public:

@@ -26,6 +26,7 @@ constexpr std::uint32_t outstanding_max = 1u << 20;
 constexpr std::uint32_t cores_max = 1024;
 constexpr std::uint32_t seconds_max = 60;
 constexpr double busy_min = 0.01;
+constexpr std::uint32_t pairs_max = 200;
 
 // Option values as given; empty: not given.
 struct Options {
@@ -38,6 +39,7 @@ struct Options {
   std::string offered;
   std::string seconds;
   std::string busy;
+  std::string pairs;
   std::string load;
   std::vector<std::string> policies;
   std::uint64_t seed = 1;
@@ -121,6 +123,9 @@ Result<std::vector<Case>> cases_of(const Options& options) {
   if (!options.load.empty()) {
     return Error{EINVAL, "--load is for real threads; omit it or --simulate"};
   }
+  if (!options.pairs.empty()) {
+    return Error{EINVAL, "--pairs is for real threads; omit it or --simulate"};
+  }
   const Result<std::vector<policy::Policy>> named = policies_of(options);
   if (!named) return named.error();
   const std::vector<policy::Policy>& policies = named.value();
@@ -139,7 +144,7 @@ Result<std::vector<Case>> cases_of(const Options& options) {
 struct RealRun {
   std::vector<RealCase> cases;
   double seconds = 0;
-  double busy = 0;
+  CpuPrograms programs{};
   Source source = Source::reads;
 
   // `none` must run in any case: its mean service time is the reference of of_uncapped.
@@ -178,11 +183,18 @@ Result<RealRun> real_run_of(const Options& options) {
   RealRun run{.cases = std::move(cases.value())};
   const Result<double> busy = read_busy(options.busy);
   if (!busy) return busy.error();
-  run.busy = busy.value();
+  run.programs.busy = busy.value();
+  if (!options.pairs.empty() && busy.value() == 0) {
+    return Error{EINVAL, "--pairs compares CPU programs; give --busy, too, such as --busy 100%"};
+  }
+  if (Status status = read_count("--pairs", options.pairs, pairs_max, run.programs.pairs);
+      !status) {
+    return status.error();
+  }
   const Result<Source> source = source_of(options);
   if (!source) return source.error();
   run.source = source.value();
-  run.seconds = real_seconds(run.cases, run.reference(), run.busy > 0);
+  run.seconds = real_seconds(run.cases, run.reference(), run.programs.busy > 0);
   std::uint32_t seconds = 0;
   if (Status status = read_count("--seconds", options.seconds, seconds_max, seconds); !status) {
     return status.error();
@@ -209,8 +221,7 @@ Result<std::vector<ordered_json>> run_all(const RealRun& run, RealLab& lab) {
   ProgressLine progress(run.cases.size() + (reference ? 1 : 0));
   if (reference) {
     progress.next(fmt::format("no cap, for comparison, {:g} s", reference_seconds));
-    const Result<ordered_json> unseen = lab.row({policy::Policy::none, 0}, reference_seconds);
-    if (!unseen) return unseen.error();
+    if (Status status = lab.reference(); !status) return status.error();
   }
   std::vector<ordered_json> rows;
   for (const RealCase& one : run.cases) {
@@ -227,6 +238,14 @@ Result<std::vector<ordered_json>> run_all(const RealRun& run, RealLab& lab) {
 std::string percent(const ordered_json& value) {
   if (value.is_null()) return "-";
   return fmt::format("{:.2f} %", value.get<double>() * 100);
+}
+
+// "3.26 % [1.10, 5.42]".
+std::string loss(const ordered_json& row) {
+  if (row["cpu_loss_low"].is_null()) return percent(row["cpu_loss"]);
+  return fmt::format("{} [{:.2f}, {:.2f}]", percent(row["cpu_loss"]),
+                     row["cpu_loss_low"].get<double>() * 100,
+                     row["cpu_loss_high"].get<double>() * 100);
 }
 
 std::string whole(const ordered_json& value) { return fmt::format("{:.0f}", value.get<double>()); }
@@ -253,7 +272,7 @@ std::string real_table(const std::vector<ordered_json>& rows, const RealLab& lab
                      percent(row["share"]), percent(row["ledger_share"]),
                      percent(row["worst_100ms"]), whole(row["throughput"]), whole(row["per_cpu_s"]),
                      percent(row["of_ideal"]), percent(row["of_uncapped"]), percent(row["of_bare"]),
-                     whole(row["waits"]), whole(row["forced"]), percent(row["cpu_loss"]),
+                     whole(row["waits"]), whole(row["forced"]), loss(row),
                      percent(row["device_share"])});
   }
   return cli::text_table(lines, color) +
@@ -274,8 +293,8 @@ int run_real(const cli::Context& context, const Options& options) {
   if (!run) return complain(run.error(), cli::exit_usage);
   const auto loaded = context.load();
   if (!loaded) return cli::complain_config(loaded.error());
-  Result<RealLab> lab =
-      RealLab::create(loaded.value().config, options.seed, run.value().busy, run.value().source);
+  Result<RealLab> lab = RealLab::create(loaded.value().config, options.seed, run.value().programs,
+                                        run.value().source);
   if (!lab) return complain(lab.error(), cli::exit_failure);
   const Result<std::vector<ordered_json>> rows = run_all(run.value(), lab.value());
   if (!rows) {
@@ -325,6 +344,9 @@ cli::Run add_lab(cli::CommandLine& line, cli::Context& context) {
   line.option("--busy", options->busy,
               "CPU programs want each core for this fraction of the time, such as 0.75 or 75% "
               "(none; simulated: all of the time)");
+  line.option("--pairs", options->pairs,
+              "Real threads, with --busy: compare the CPU programs beside the load and alone so "
+              "often, 2.6 s each, 1 to 200; from 6 on, their loss has a 95 % interval (1)");
   line.option("--offered", options->offered, "New requests a second, or inf (inf)").offer({"inf"});
   std::vector<std::string> policies;
   for (const policy::Policy one : policy::all_policies) policies.emplace_back(policy::name_of(one));

@@ -19,6 +19,7 @@
 #include "labs/interference/governor/observer.hpp"
 #include "labs/interference/governor/running_load.hpp"
 #include "labs/interference/governor/study.hpp"
+#include "labs/interference/harm/pairs.hpp"
 #include "labs/interference/options.hpp"
 #include "telemetry/ledger.hpp"
 
@@ -42,11 +43,11 @@ constexpr double seconds_around = 1.5;  // Calibration, and finishing the outsta
                                         // each end.
 constexpr double seconds_of_a_row = 8;  // At most.
 constexpr double seconds_least = 1;
-constexpr double seconds_alone =
-    1;                           // CPU programs run alone before a row: clocks and caches settle.
-constexpr int looks_alone = 16;  // Readings of their progress in that time.
-constexpr Nanoseconds look_alone = 50ms;
-constexpr std::size_t readings_a_look = 5;  // Under load: the 100 ms over which a cap is fair.
+// One side of a pair: CPU programs run beside the load, or alone.
+constexpr Nanoseconds side_settles = 300ms;  // A saved budget is spent, clocks and caches settle.
+constexpr int side_looks = 10;               // Readings of their progress after that.
+constexpr Nanoseconds side_look = 100ms;     // The time over which a cap is fair.
+constexpr Nanoseconds pair_length = 2 * (side_settles + side_looks * side_look);
 
 // Measurements from outside, and the server's own account of the same time.
 struct Seen {
@@ -55,7 +56,6 @@ struct Seen {
   server::Stats before;
   server::Stats after;
   Nanoseconds device{};  // CPU time of the device's threads.
-  std::vector<Progress> programs;
 };
 
 double seconds_of(Nanoseconds time) { return static_cast<double>(time.count()) / 1e9; }
@@ -69,27 +69,23 @@ double completed(const Seen& seen) {
          static_cast<double>(seen.before.requests - seen.before.in_flight);
 }
 
-// Also calls `look` once in so many readings.
-template <class Look>
-Result<std::vector<Reading>> watch(const RunningLoad& load, Observer& observer, Nanoseconds length,
-                                   Look look) {
+Result<std::vector<Reading>> watch(const RunningLoad& load, Observer& observer,
+                                   Nanoseconds length) {
   std::vector<Reading> readings;
   const Instant begin = now();
   for (Instant next = begin; !load.ended(); next += reading_period) {
     std::this_thread::sleep_until(std::min(next, begin + length));
     const Result<Reading> reading = observer.read();
     if (!reading) return reading.error();
-    if (readings.size() % readings_a_look == 0) look();
     readings.push_back(reading.value());
     if (next >= begin + length) break;
   }
   return readings;
 }
 
-Result<Seen> watch_both(const Runtime& runtime, const RunningLoad& load,
-                        const BusyPrograms& programs, Nanoseconds length) {
+Result<Seen> watch_both(const Runtime& runtime, const RunningLoad& load, Nanoseconds length) {
   Observer observer;
-  const auto unseen = watch(load, observer, warm_up, [] {});
+  const auto unseen = watch(load, observer, warm_up);
   if (!unseen) return unseen.error();
   Observer device(is_device_thread);
   const auto device_before = device.read();
@@ -97,8 +93,7 @@ Result<Seen> watch_both(const Runtime& runtime, const RunningLoad& load,
   Seen seen;
   seen.before = runtime.stats();
   const Instant begin = now();
-  auto readings =
-      watch(load, observer, length - warm_up, [&] { seen.programs.push_back(programs.done()); });
+  auto readings = watch(load, observer, length - warm_up);
   if (!readings) return readings.error();
   seen.readings = std::move(readings.value());
   seen.after = runtime.stats();
@@ -145,16 +140,64 @@ RuntimeConfig configuration(const RuntimeConfig& base, const RealCase& one, Sour
   return config;
 }
 
-// The rate of CPU programs alone on the machine; they keep running.
-double rate_alone(const BusyPrograms& programs) {
-  const auto all = Nanoseconds(std::llround(seconds_alone * 1e9));
-  std::this_thread::sleep_for(all - looks_alone * look_alone);
+// The rate of CPU programs on one side of a pair.
+double rate_of(const BusyPrograms& programs) {
+  std::this_thread::sleep_for(side_settles);
   std::vector<Progress> looks = {programs.done()};
-  for (int look = 0; look < looks_alone; ++look) {
-    std::this_thread::sleep_for(look_alone);
+  for (int look = 0; look < side_looks; ++look) {
+    std::this_thread::sleep_for(side_look);
     looks.push_back(programs.done());
   }
   return median_rate(looks);
+}
+
+// A load that can be started again and again.
+class RepeatedLoad {
+ public:
+  RepeatedLoad(Runtime& runtime, RunningLoad::Work work, Nanoseconds patience)
+      : runtime_(runtime), work_(std::move(work)), patience_(patience) {}
+  // Calls `look` while the load runs.
+  template <class Look>
+  Status run(const Look& look) const {
+    RunningLoad load;
+    if (Status status = load.start(runtime_, work_, patience_); !status) return status;
+    const Status seen = look(load);
+    const Status status = load.stop();
+    return status ? seen : status;
+  }
+
+ private:
+  Runtime& runtime_;
+  RunningLoad::Work work_;
+  Nanoseconds patience_;
+};
+
+// Logarithms of the programs' rate beside the load, divided by their rate alone.
+Result<std::vector<double>> rates_in_pairs(const BusyPrograms& programs, const RepeatedLoad& load,
+                                           std::size_t pairs, std::uint64_t seed,
+                                           std::string_view name) {
+  std::vector<double> logarithms;
+  for (std::size_t pair = 0; pair < pairs; ++pair) {
+    const auto order = harm::block_order(seed, name, pair / 2);
+    double rates[2] = {};
+    for (std::size_t run = 0; run < 2; ++run) {
+      const bool beside = order[pair % 2 * 2 + run];
+      if (!beside) {
+        rates[0] = rate_of(programs);
+        continue;
+      }
+      const Status status = load.run([&](const RunningLoad&) -> Status {
+        rates[1] = rate_of(programs);
+        return {};
+      });
+      if (!status) return status.error();
+    }
+    if (rates[0] <= 0 || rates[1] <= 0) {
+      return Error{ENODATA, "the CPU programs made no progress; try a higher --busy"};
+    }
+    logarithms.push_back(std::log(rates[1] / rates[0]));
+  }
+  return logarithms;
 }
 
 constexpr Nanoseconds longest_replay = 1h;  // Until it is cancelled.
@@ -202,39 +245,59 @@ Result<std::vector<RealCase>> real_cases(const std::vector<Policy>& policies,
 }
 
 double real_seconds(const std::vector<RealCase>& cases, bool reference, bool busy) {
-  const double alone = busy ? seconds_alone : 0;
-  double there = seconds_of_all - seconds_around - (reference ? reference_seconds + alone : 0);
+  double there = seconds_of_all - seconds_around - (reference ? reference_seconds : 0);
   for (const RealCase& one : cases) {
-    there -= alone;
-    if (busy) continue;
+    if (busy) {
+      there -= seconds_of(pair_length);
+      continue;
+    }
     there -= reference_seconds;
     if (has_batches(one.policy)) there -= 2 * bare_seconds;
   }
   return std::clamp(there / static_cast<double>(cases.size()), seconds_least, seconds_of_a_row);
 }
 
-RealLab::RealLab(const RuntimeConfig& base, std::uint64_t seed, double busy, Source source,
+ordered_json loss_in_pairs(const std::vector<double>& logarithms, std::uint64_t seed) {
+  ordered_json loss = {{"cpu_loss", nullptr},
+                       {"cpu_loss_low", nullptr},
+                       {"cpu_loss_high", nullptr},
+                       {"cpu_loss_pairs", logarithms.size()}};
+  if (logarithms.empty()) return loss;
+  const harm::Estimate estimate = harm::bootstrap(logarithms, seed);
+  loss["cpu_loss"] = rounded(1 - std::exp(estimate.mean));
+  if (logarithms.size() < pairs_of_an_interval) return loss;
+  loss["cpu_loss_low"] = rounded(1 - std::exp(estimate.high));
+  loss["cpu_loss_high"] = rounded(1 - std::exp(estimate.low));
+  return loss;
+}
+
+RealLab::RealLab(const RuntimeConfig& base, std::uint64_t seed, CpuPrograms programs, Source source,
                  RandomReads reads)
     : base_(base),
       seed_(seed),
-      busy_(busy),
+      programs_(programs),
       source_(source),
       reads_(std::move(reads)),
       cores_(static_cast<std::uint32_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)))) {}
 
-Result<RealLab> RealLab::create(const RuntimeConfig& base, std::uint64_t seed, double busy,
+Result<RealLab> RealLab::create(const RuntimeConfig& base, std::uint64_t seed, CpuPrograms programs,
                                 Source source) {
   Result<RandomReads> reads = RandomReads::create();
   if (!reads) return reads.error();
-  return RealLab(base, seed, busy, source, std::move(reads.value()));
+  return RealLab(base, seed, programs, source, std::move(reads.value()));
+}
+
+Status RealLab::reference() {
+  const Result<ordered_json> row = measure({Policy::none, 0}, reference_seconds, 0);
+  return row ? Status{} : row.error();
 }
 
 Result<ordered_json> RealLab::row(const RealCase& one, double seconds) {
   const double before = service_us_;
-  Result<ordered_json> row = measure(one, seconds);
+  Result<ordered_json> row = measure(one, seconds, programs_.pairs);
   if (!row || one.policy == Policy::none) return row;
   K2K_EXPECT(before > 0);
-  if (busy_ == 0) {
+  if (programs_.busy == 0) {
     if (Status status = compare(one, row.value()); !status) return status.error();
   }
   const double throughput = row.value()["throughput"].get<double>();
@@ -260,7 +323,7 @@ Status RealLab::compare(const RealCase& one, ordered_json& row) {
     return {};
   };
   if (Status status = look(); !status) return status;
-  const Result<ordered_json> behind = measure({Policy::none, 0}, reference_seconds);
+  const Result<ordered_json> behind = measure({Policy::none, 0}, reference_seconds, 0);
   if (!behind) return behind.error();
   if (Status status = look(); !status) return status;
   if (!rhythm) return {};
@@ -269,12 +332,10 @@ Status RealLab::compare(const RealCase& one, ordered_json& row) {
   return {};
 }
 
-Result<ordered_json> RealLab::measure(const RealCase& one, double seconds) {
+Result<ordered_json> RealLab::measure(const RealCase& one, double seconds, std::size_t pairs) {
   BusyPrograms programs;
-  double alone = 0;
-  if (busy_ > 0) {
-    if (Status status = programs.start(cores_, busy_); !status) return status.error();
-    alone = rate_alone(programs);
+  if (programs_.busy > 0) {
+    if (Status status = programs.start(cores_, programs_.busy); !status) return status.error();
   }
   Result<Runtime> runtime = Runtime::create(configuration(base_, one, source_));
   if (!runtime) return runtime.error();
@@ -286,13 +347,16 @@ Result<ordered_json> RealLab::measure(const RealCase& one, double seconds) {
     return traced ? replay(trace.value(), runtime.value(), report)
                   : reads_.run(runtime.value(), seed_, stop);
   };
-  RunningLoad load;
-  const Nanoseconds patience = traced ? 0s : 1s;
-  if (Status status = load.start(runtime.value(), work, patience); !status) return status.error();
+  const RepeatedLoad load(runtime.value(), work, traced ? 0s : 1s);
   const auto length = Nanoseconds(std::llround(seconds * 1e9));
-  const Result<Seen> watched = watch_both(runtime.value(), load, programs, length);
-  if (Status status = load.stop(); !status) return status.error();
-  if (!watched) return watched.error();
+  Result<Seen> watched = Seen{};
+  if (Status status = load.run([&](const RunningLoad& running) -> Status {
+        watched = watch_both(runtime.value(), running, length);
+        return watched ? Status{} : watched.error();
+      });
+      !status) {
+    return status.error();
+  }
   if (Status status = check(report); !status) return status.error();
 
   const Seen& seen = watched.value();
@@ -308,6 +372,14 @@ Result<ordered_json> RealLab::measure(const RealCase& one, double seconds) {
   const double device = traced ? seconds_of(report.device) / (seconds_of(report.elapsed) * cores_)
                                : seconds_of(seen.device) / (elapsed * cores_);
   const bool capped = one.policy != Policy::none;
+  std::vector<double> rates;
+  if (programs_.busy > 0 && pairs > 0) {
+    const std::string name = fmt::format("{} {}", policy::name_of(one.policy), one.cap);
+    auto seen_in_pairs = rates_in_pairs(programs, load, pairs, seed_, name);
+    if (!seen_in_pairs) return seen_in_pairs.error();
+    rates = std::move(seen_in_pairs.value());
+    if (Status status = check(report); !status) return status.error();
+  }
   const StageTimes stages = stage_us(seen);
   const double service_us = stages[static_cast<std::size_t>(telemetry::Stage::service)];
   if (!capped) service_us_ = service_us;
@@ -329,7 +401,7 @@ Result<ordered_json> RealLab::measure(const RealCase& one, double seconds) {
                       {"ledger_share", rounded(ledger / (elapsed * cores_))},
                       {"waits", rounded(waits / elapsed)},
                       {"forced", seen.after.governor.forced - seen.before.governor.forced},
-                      {"busy", busy_},
+                      {"busy", programs_.busy},
                       {"cpu_loss", nullptr},
                       {"device_share", rounded(device)},
                       {"displaced", nullptr},
@@ -338,9 +410,7 @@ Result<ordered_json> RealLab::measure(const RealCase& one, double seconds) {
   if (capped) {
     row["of_ideal"] = rounded(throughput * service_us * 1e-6 / (one.cap * cores_));
   }
-  if (alone > 0 && seen.programs.size() >= 2) {
-    row["cpu_loss"] = rounded(loss_of(median_rate(seen.programs), alone));
-  }
+  row.update(loss_in_pairs(rates, seed_));
   if (one.policy == Policy::displaced) {
     const double free = seen.after.governor.free_seconds - seen.before.governor.free_seconds;
     row["displaced"] = rounded(std::max(0.0, share - free / (elapsed * cores_)));

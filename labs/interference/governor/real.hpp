@@ -30,7 +30,7 @@ Result<std::vector<RealCase>> real_cases(const std::vector<k2k::governor::Policy
 
 // All rows together take 55 s, including the reference (if `none` is not a row) and the time around
 // each row: a reference after it, and a bare thread if the policy has batches; or, with CPU
-// programs, one second in which they run alone before it.
+// programs, one pair (see CpuPrograms).
 double real_seconds(const std::vector<RealCase>& cases, bool reference, bool busy);
 // The duration of a reference that is not a row.
 inline constexpr double reference_seconds = 1.2;
@@ -44,14 +44,29 @@ enum class Source : std::uint8_t {
 };
 const char* name_of(Source source);
 
+// CPU programs beside the load (busy.hpp).
+struct CpuPrograms {
+  double busy = 0;  // The fraction of the time in which they want each core; 0: there are none.
+  // How often their rates beside the load and alone are compared, 1.3 s for each, in an order that
+  // the seed draws.
+  std::uint32_t pairs = 1;
+};
+// From so many pairs on, the loss has an interval.
+inline constexpr std::size_t pairs_of_an_interval = 6;
+// The part of a row about the programs' loss, from the logarithms of their rate beside the load
+// divided by their rate alone, one for each pair.
+nlohmann::ordered_json loss_in_pairs(const std::vector<double>& logarithms, std::uint64_t seed);
+
 class RealLab {
  public:
-  // `busy`: the fraction of the time in which CPU programs want each core (busy.hpp); 0: no CPU
-  // programs. Errors: as RandomReads::create().
-  static Result<RealLab> create(const RuntimeConfig& base, std::uint64_t seed, double busy,
+  // Errors: as RandomReads::create().
+  static Result<RealLab> create(const RuntimeConfig& base, std::uint64_t seed, CpuPrograms programs,
                                 Source source);
 
-  // Runs for so long; the first half second is not measured. The first case must be `none`. A row:
+  // Measures a service without a cap, if `none` is not a row. Errors: as row().
+  Status reference();
+  // Runs for so long; the first half second is not measured. Expects `none` or reference() before
+  // the first other case. A row:
   //
   //   policy, load, cap, share, worst_100ms, throughput, per_cpu_s    as in study.hpp
   //   of_ideal        throughput x service_us / (cap x cores): the missing part is overhead
@@ -66,7 +81,11 @@ class RealLab {
   //   ledger_share    the share by the server's own ledger
   //   waits           timers a second; forced: requests served in debt, because no request may wait
   //                   for ever
-  //   busy, cpu_loss  the CPU programs' loss against running alone; null without CPU programs
+  //   busy, cpu_loss  the CPU programs' loss against running alone, the geometric mean of the
+  //   pairs;
+  //                   null without CPU programs
+  //   cpu_loss_low, cpu_loss_high, cpu_loss_pairs   its 95 % interval (pairs.hpp); null for less
+  //                   than six pairs
   //   device_share    CPU time of the device's own threads, which CPU programs lose, too; with the
   //                   load `trace`: the CPU time that service threads spent as the device
   //   displaced       the part of the share that other programs wanted; null unless `displaced`
@@ -81,15 +100,15 @@ class RealLab {
   [[nodiscard]] double service_us() const { return service_us_; }
 
  private:
-  RealLab(const RuntimeConfig& base, std::uint64_t seed, double busy, Source source,
+  RealLab(const RuntimeConfig& base, std::uint64_t seed, CpuPrograms programs, Source source,
           RandomReads reads);
-  Result<nlohmann::ordered_json> measure(const RealCase& one, double seconds);
+  Result<nlohmann::ordered_json> measure(const RealCase& one, double seconds, std::size_t pairs);
   // Measures the reference after a row, and the bare thread around it.
   Status compare(const RealCase& one, nlohmann::ordered_json& row);
 
   RuntimeConfig base_;
   std::uint64_t seed_;
-  double busy_;
+  CpuPrograms programs_;
   Source source_;
   RandomReads reads_;
   std::uint32_t cores_;

@@ -1,8 +1,12 @@
-// Goal: real threads get the right rows, each with the right duration.
+// Goal: real threads get the right rows, each with the right duration, and the loss of CPU programs
+// is the missing part of their rate alone.
 
 #include "labs/interference/governor/real.hpp"
 
 #include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
 
 namespace k2k::labs::governor {
 namespace {
@@ -61,10 +65,31 @@ TEST(RealCases, take_55_s_together_and_8_s_each) {
   EXPECT_LE((each + reference_seconds) * 7 + bare_seconds * 2 * 3, 53.5);
   EXPECT_GT(each, 5.5);
   const auto many = cases_of(7, Policy::automatic);
-  EXPECT_LE((real_seconds(many, true, true) + 1) * 7 + reference_seconds + 1, 53.5);
+  EXPECT_LE((real_seconds(many, true, true) + 2.6) * 7 + reference_seconds, 53.5);
   EXPECT_LE((real_seconds(many, true, false) + reference_seconds + bare_seconds * 2) * 7 +
                 reference_seconds,
             53.5);
+}
+
+TEST(LossInPairs, is_the_missing_part_of_the_rate_alone) {
+  const nlohmann::ordered_json none = loss_in_pairs({}, 1);
+  EXPECT_TRUE(none["cpu_loss"].is_null());
+  EXPECT_EQ(none["cpu_loss_pairs"], 0);
+  const nlohmann::ordered_json one = loss_in_pairs({std::log(0.75)}, 1);
+  EXPECT_NEAR(one["cpu_loss"].get<double>(), 0.25, 1e-4);
+  EXPECT_TRUE(one["cpu_loss_low"].is_null()) << "one pair has no interval";
+}
+
+TEST(LossInPairs, has_an_interval_with_both_ends_in_order) {
+  std::vector<double> rates;
+  for (int pair = 0; pair < 20; ++pair) rates.push_back(std::log(0.9 + 0.02 * (pair % 3 - 1)));
+  const nlohmann::ordered_json loss = loss_in_pairs(rates, 1);
+  EXPECT_NEAR(loss["cpu_loss"].get<double>(), 0.1, 0.002);
+  EXPECT_LT(loss["cpu_loss_low"], loss["cpu_loss"]);
+  EXPECT_GT(loss["cpu_loss_high"], loss["cpu_loss"]);
+  EXPECT_GT(loss["cpu_loss_low"], 0.08);
+  EXPECT_LT(loss["cpu_loss_high"], 0.12);
+  EXPECT_EQ(loss["cpu_loss_pairs"], 20);
 }
 
 }  // namespace

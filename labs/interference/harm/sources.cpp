@@ -28,6 +28,7 @@
 #include "labs/interference/governor/observer.hpp"
 #include "labs/interference/options.hpp"
 #include "labs/interference/trace/replay.hpp"
+#include "traces_text.hpp"
 
 namespace k2k::labs::harm {
 
@@ -243,11 +244,15 @@ const char* name_of(Arm arm) {
 
 std::vector<std::string> source_names() {
   std::vector<std::string> names = {"ubench", kernel_source};
+  for (const RecordedText& one : recorded_texts) names.emplace_back(one.name);
   for (const std::string& name : Trace::names()) names.push_back(name);
   return names;
 }
 
 Result<Trace> source_of(const std::string& name, std::uint64_t seed) {
+  for (const RecordedText& one : recorded_texts) {
+    if (one.name == name) return Trace::parse(one.text, name);
+  }
   if (name != "ubench" && name != kernel_source) return trace::trace_of(name, seed);
   std::vector<TraceEvent> events(ubench_events);
   for (TraceEvent& event : events) {

@@ -39,11 +39,12 @@ const char* name_of(Arm arm);
 
 inline constexpr const char* kernel_source = "kernel";
 
-// The sources by name: "ubench", a fault for every access, as fast as the host serves; "kernel",
-// reads by a kernel (kernel_reads.hpp); the loads of Trace::named(); a file of a trace.
+// The sources by name: "ubench", a fault for every access, as fast as the host serves; the other
+// generators, recorded once as traces (labs/interference/traces); "kernel", reads by a kernel
+// (kernel_reads.hpp); the loads of Trace::named(); a file of a trace.
 std::vector<std::string> source_names();
 // A part of a source's requests, to be replayed again and again; of "kernel", of no use. Errors: as
-// Trace, naming the source.
+// Trace, naming the source or the file and the line.
 Result<Trace> source_of(const std::string& name, std::uint64_t seed);
 // No-ops at an even rate, for one second and more.
 Result<Trace> no_ops(double rate);

@@ -222,6 +222,16 @@ Result<double> Study::rate_of(const Comparison& comparison) {
   return rates_[key] = run.value().rate;
 }
 
+Status Study::same_cores() const {
+  const std::string online = text_of(options_.online);
+  if (online == online_) return {};
+  return Error{ENXIO,
+               fmt::format("cores {} are online, and {} were when the study began; the run "
+                           "in progress does not count; --out FILE --resume goes on with the "
+                           "cores of the beginning",
+                           online, online_)};
+}
+
 Result<Run> Study::measure(const Comparison& comparison, bool side) {
   const auto [first, second] = arms_of(comparison.kind);
   const Arm arm = side ? second : first;
@@ -288,6 +298,7 @@ Result<Run> Study::measure(const Comparison& comparison, bool side) {
     wakes += static_cast<double>(seen.wakes);
   }
   if (requests > 0) run.wakes = wakes / requests;
+  if (Status status = same_cores(); !status) return status.error();
   if (stopped()) return Error{ECANCELED, "stopped"};
   return run;
 }
@@ -354,7 +365,11 @@ Result<Figures> Study::compare(const Comparison& comparison, const EarlierRuns& 
           figures.cut = true;
           return figures;
         }
-        if (!run) return run.error();
+        if (!run) {
+          // Whatever failed may have failed because a core is gone.
+          const Status same = same_cores();
+          return same ? run.error() : same.error();
+        }
         runs[place] = run.value();
         ordered_json record = {{"kind", "run"}, {"at", at}, {"side", order[place] ? "B" : "A"}};
         record.update(json_of(run.value()));
@@ -405,7 +420,7 @@ Result<std::vector<Outcome>> Study::run(const std::vector<Comparison>& compariso
     };
     Result<Figures> figures = compare(comparison, earlier, keeping, until, tell);
     if (!figures) {
-      if (!kept) return figures.error();
+      if (!kept || !same_cores()) return figures.error();
       outcome.problem = figures.error().message;
       if (figures.error().code == ECHILD) problems[comparison.victim.name] = outcome.problem;
     } else {

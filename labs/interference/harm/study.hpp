@@ -25,6 +25,7 @@
 #include "base/units.hpp"
 #include "bench/verdict.hpp"
 #include "k2k/runtime.hpp"
+#include "labs/interference/harm/machine.hpp"
 #include "labs/interference/harm/pairs.hpp"
 #include "labs/interference/harm/sources.hpp"
 #include "labs/interference/harm/victims.hpp"
@@ -126,6 +127,7 @@ struct StudyOptions {
   // limit in one second, and a fiftieth in six.
   double run_limited_s = 4;
   double longest_s = 0;  // Of all comparisons together; 0: no limit.
+  std::string online = "/sys/devices/system/cpu/online";
   LaunchReads kernel =
       on_cpu::launch_reads;  // Of the source "kernel", for the backend of `config`.
 };
@@ -148,9 +150,10 @@ class Study {
                                       std::size_t pairs, double left_s)>;
 
   Study(StudyOptions options, const volatile std::sig_atomic_t& stopped)
-      : options_(std::move(options)), stopped_(&stopped) {}
+      : options_(std::move(options)), stopped_(&stopped), online_(text_of(options_.online)) {}
 
-  // Measures until each comparison ends, the time is over, or a signal stops it. Errors: of `keep`.
+  // Measures until each comparison ends, the time is over, or a signal stops it. Errors: of `keep`;
+  // ENXIO, a core went offline or came online, so that later runs have another machine.
   // A problem of a victim or a source is its comparisons' outcome.
   Result<std::vector<Outcome>> run(const std::vector<Comparison>& comparisons,
                                    const EarlierRuns& earlier, const Keep& keep,
@@ -159,6 +162,8 @@ class Study {
 
  private:
   Result<Run> measure(const Comparison& comparison, bool side);
+  // Errors: ENXIO, if there are more or fewer cores than at the beginning.
+  [[nodiscard]] Status same_cores() const;
   Result<Figures> compare(const Comparison& comparison, const EarlierRuns& earlier,
                           const Keep& keep, double until_s,
                           const std::function<void(std::size_t)>& progress);
@@ -170,6 +175,7 @@ class Study {
 
   const StudyOptions options_;
   const volatile std::sig_atomic_t* stopped_;
+  const std::string online_;  // The cores that were online at the beginning.
   Instant begin_{};
   std::map<std::string, double> rates_;  // Of sources, for no-ops at the same rate.
 };

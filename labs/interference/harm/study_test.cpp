@@ -339,6 +339,50 @@ TEST_F(HarmStudy, a_record_that_cannot_be_kept_ends_it) {
   EXPECT_EQ(outcomes.error().message, "no room");
 }
 
+TEST_F(HarmStudy, a_core_that_goes_offline_ends_it_and_no_run_of_two_machines_is_kept) {
+  const std::string online = testing::TempDir() + "k2k_online_" + std::to_string(::getpid());
+  std::ofstream(online) << "0-1\n";
+  options.online = online;
+  Study study(options, never);
+  const auto outcomes = study.run(
+      comparisons, {},
+      [&](const ordered_json& record) {
+        kept.push_back(record);
+        if (kept.size() == 3) std::ofstream(online) << "0\n";
+        return Status();
+      },
+      [](auto&&...) {});
+  std::remove(online.c_str());
+  ASSERT_FALSE(outcomes.ok());
+  EXPECT_EQ(outcomes.error().code, ENXIO);
+  EXPECT_EQ(outcomes.error().message,
+            "cores 0 are online, and 0-1 were when the study began; the run in progress does not "
+            "count; --out FILE --resume goes on with the cores of the beginning");
+  EXPECT_EQ(kept.size(), 3u);
+}
+
+TEST(HarmSources, has_each_generator_as_a_trace) {
+  const std::vector<std::string> names = source_names();
+  for (const char* const name : {"ubench-recorded", "bpt", "xsbench", "bfs", "spmv", "sssp", "heap",
+                                 "pages", "signals", "files"}) {
+    EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
+    const Result<Trace> trace = source_of(name, 1);
+    ASSERT_TRUE(trace.ok()) << trace.error().message;
+    EXPECT_FALSE(trace->endless());
+    EXPECT_GT(trace->events(), 100u) << name;
+  }
+}
+
+TEST(HarmSources, refuse_a_file_that_is_no_trace_by_its_line) {
+  const std::string path = testing::TempDir() + "k2k_source_" + std::to_string(::getpid());
+  std::ofstream(path) << "# k2k trace 1\n+1 fault 4096\n+1 fault none\n";
+  const Result<Trace> trace = source_of(path, 1);
+  std::remove(path.c_str());
+  ASSERT_FALSE(trace.ok());
+  EXPECT_EQ(trace.error().message,
+            path + ": line 3: 'none' is no such amount; fault takes 1 to 131072 bytes");
+}
+
 TEST(HarmRecords, are_refused_with_the_reason) {
   Records records;
   ASSERT_TRUE(records.open("/dev/full").ok());

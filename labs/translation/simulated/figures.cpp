@@ -1,7 +1,11 @@
 #include "labs/translation/simulated/figures.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <functional>
 
 #include "base/contract.hpp"
 
@@ -21,7 +25,70 @@ bool has_keys(const Program& program) {
   return std::strcmp(program.name, "bpt") == 0 || std::strcmp(program.name, "xsbench") == 0;
 }
 
+// A program with its input in one order: where its accesses come from, round by round.
+struct Subject {
+  const Program* program;
+  bool sorted;
+  bool recorded;
+  double footprint_gb;
+  std::uint32_t rounds;
+  std::function<WaveTrace(std::uint32_t)> trace_of;
+};
+
+std::vector<const RecordedTrace*> rounds_of(const std::vector<RecordedTrace>& recorded,
+                                            const char* program, bool sorted) {
+  std::vector<const RecordedTrace*> rounds;
+  for (const RecordedTrace& one : recorded) {
+    if (one.program == program && one.sorted == sorted) rounds.push_back(&one);
+  }
+  return rounds;
+}
+
+std::vector<Subject> subjects_of(const SimulatedOptions& options) {
+  std::vector<Subject> subjects;
+  for (const Program& program : programs()) {
+    const bool recorded = !rounds_of(options.recorded, program.name, true).empty();
+    for (const bool sorted : {true, false}) {
+      if (recorded) {
+        const auto rounds = rounds_of(options.recorded, program.name, sorted);
+        if (rounds.empty()) continue;
+        subjects.push_back({&program, sorted, true, static_cast<double>(rounds[0]->bytes) / 1e9,
+                            static_cast<std::uint32_t>(rounds.size()),
+                            [rounds](std::uint32_t round) { return rounds[round]->accesses; }});
+      } else if (sorted || has_keys(program)) {
+        const auto trace_of = [&program, &options, sorted](std::uint32_t round) {
+          return program.trace(
+              {.sorted = sorted, .part = options.part, .seed = options.seed * 1'000 + round});
+        };
+        subjects.push_back(
+            {&program, sorted, false, program.footprint_gb, options.rounds, trace_of});
+      }
+    }
+  }
+  return subjects;
+}
+
 }  // namespace
+
+Status judge_recorded(const std::vector<RecordedTrace>& recorded) {
+  for (const RecordedTrace& one : recorded) {
+    const bool known = std::any_of(programs().begin(), programs().end(),
+                                   [&](const Program& each) { return one.program == each.name; });
+    const char* const name = one.program.c_str();
+    const std::size_t sorted = rounds_of(recorded, name, true).size();
+    const std::size_t unsorted = rounds_of(recorded, name, false).size();
+    if (!known) {
+      return Error{EINVAL, fmt::format("'{}' is no program of the thesis' table 4.2", name)};
+    }
+    if (sorted < 2 || (unsorted != 0 && unsorted != sorted)) {
+      return Error{EINVAL, fmt::format("{} has {} rounds sorted and {} unsorted; an interval needs "
+                                       "two at least, as many in both orders: record them anew "
+                                       "with k2k-accesses",
+                                       name, sorted, unsorted)};
+    }
+  }
+  return {};
+}
 
 std::vector<LatencyPoint> latency_by_items(std::uint32_t walkers) {
   std::vector<LatencyPoint> points;
@@ -53,6 +120,7 @@ const ProgramRun& SimulatedFigures::run_of(const std::string& program, bool sort
 
 SimulatedFigures simulated_figures(const SimulatedOptions& options) {
   K2K_EXPECT(options.rounds >= 2 && options.part >= 1);
+  K2K_EXPECT(judge_recorded(options.recorded));
   SimulatedFigures figures;
   figures.latency = latency_by_items(thesis::walkers);
   const WaveTrace lines = strided(1, line_bytes, thesis::stride_accesses);
@@ -61,21 +129,26 @@ SimulatedFigures simulated_figures(const SimulatedOptions& options) {
   figures.page = simulate(machine_with(small_page, 1), pages);
   figures.page_prefetched = simulate(machine_with(small_page, thesis::prefetch_pages), pages);
   figures.page_large = simulate(machine_with(large_page, 1), pages);
-  for (const Program& program : programs()) {
-    for (const bool sorted : {true, false}) {
-      if (!sorted && !has_keys(program)) continue;
-      const std::size_t first = figures.runs.size();
-      figures.runs.push_back({program.name, sorted, small_page, thesis::prefetch_pages, {}});
-      figures.runs.push_back({program.name, sorted, small_page, 1, {}});
-      figures.runs.push_back({program.name, sorted, large_page, 1, {}});
-      figures.runs.push_back({program.name, sorted, huge_page, 1, {}});
-      for (std::uint32_t round = 0; round < options.rounds; ++round) {
-        const WaveTrace trace = program.trace(
-            {.sorted = sorted, .part = options.part, .seed = options.seed * 1'000 + round});
-        for (std::size_t at = first; at < figures.runs.size(); ++at) {
-          ProgramRun& run = figures.runs[at];
-          run.rounds.push_back(simulate(machine_with(run.page_bytes, run.prefetch), trace));
-        }
+  for (const Subject& subject : subjects_of(options)) {
+    const std::size_t first = figures.runs.size();
+    const auto add = [&](std::uint64_t page_bytes, std::uint32_t prefetch) {
+      figures.runs.push_back({subject.program->name,
+                              subject.sorted,
+                              page_bytes,
+                              prefetch,
+                              subject.recorded,
+                              subject.footprint_gb,
+                              {}});
+    };
+    add(small_page, thesis::prefetch_pages);
+    add(small_page, 1);
+    add(large_page, 1);
+    add(huge_page, 1);
+    for (std::uint32_t round = 0; round < subject.rounds; ++round) {
+      const WaveTrace trace = subject.trace_of(round);
+      for (std::size_t at = first; at < figures.runs.size(); ++at) {
+        ProgramRun& run = figures.runs[at];
+        run.rounds.push_back(simulate(machine_with(run.page_bytes, run.prefetch), trace));
       }
     }
   }

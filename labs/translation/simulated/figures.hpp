@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "labs/translation/change_points.hpp"
+#include "labs/translation/recorded/trace_file.hpp"
 #include "labs/translation/simulated/machine.hpp"
 #include "labs/translation/simulated/programs.hpp"
 
@@ -29,6 +30,8 @@ struct ProgramRun {
   bool sorted;
   std::uint64_t page_bytes;
   std::uint32_t prefetch;
+  bool recorded;  // The accesses; otherwise they are those of programs.hpp.
+  double footprint_gb;
   std::vector<Counts> rounds;
 };
 
@@ -50,7 +53,12 @@ struct SimulatedOptions {
   std::uint32_t rounds = 3;  // At least 2: an interval needs them.
   std::uint32_t part = 1;    // Of the programs' work (Work::part).
   std::uint64_t seed = 1;
+  // Replayed in place of the models of the same programs, a round each.
+  std::vector<RecordedTrace> recorded = {};
 };
+// EINVAL, with the program: unknown, fewer than two rounds, or not as many in both orders.
+Status judge_recorded(const std::vector<RecordedTrace>& recorded);
+// Expects recorded accesses without an error.
 SimulatedFigures simulated_figures(const SimulatedOptions& options);
 
 }  // namespace k2k::labs::translation
