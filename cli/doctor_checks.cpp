@@ -317,14 +317,17 @@ std::string graphics_nodes() {
 
 Check graphics_processor() {
   if (on_gpu::round_trip == nullptr) {
-    return {"GPU", Grade::ok, graphics_nodes() + "; this build has only the cpu backend",
+    const bool amd = ::access("/dev/kfd", F_OK) == 0;
+    return {"GPU", Grade::ok, graphics_nodes() + "; this k2k has kernels for the cpu backend only",
             "kernels run on the cpu backend, which needs no GPU",
-            graphics_nodes() == "none" ? "" : "./dev build --preset cuda"};
+            graphics_nodes() == "none" ? ""
+            : amd                      ? "./dev build --preset hip"
+                                       : "./dev build --preset cuda"};
   }
   RuntimeConfig config;
   config.operator_settings = false;
-  config.backend = "cuda";
-  const std::string why = "backend = \"cuda\" runs kernels on it";
+  config.backend = on_gpu::backend_name();
+  const std::string why = fmt::format("backend = \"{}\" runs kernels on it", config.backend);
   const Result<Runtime> runtime = Runtime::create(config);
   if (runtime) return {"GPU", Grade::ok, runtime.value().device().name, why, ""};
   return {"GPU", Grade::warn, runtime.error().message, why, "mend what it names"};
@@ -342,7 +345,9 @@ Check tracepoints() {
 }
 
 Check round_trip(const RuntimeConfig& config) {
-  if (config.backend == "cuda" && on_gpu::round_trip != nullptr) return on_gpu::round_trip(config);
+  if (on_gpu::round_trip != nullptr && config.backend == on_gpu::backend_name()) {
+    return on_gpu::round_trip(config);
+  }
   return on_cpu::round_trip(config);
 }
 

@@ -31,9 +31,11 @@ std::vector<Check> examine(const RuntimeConfig& config);
 // The complete test: a kernel makes a call and gets its answer. Once for each compiler of kernels.
 namespace on_cpu {
 Check round_trip(const RuntimeConfig& config);
-}
+const char* backend_name();
+}  // namespace on_cpu
 namespace on_gpu {  // Weak: nullptr in a program without code for GPUs.
 [[gnu::weak]] Check round_trip(const RuntimeConfig& config);
-}
+[[gnu::weak]] const char* backend_name();  // "cuda" or "hip".
+}  // namespace on_gpu
 
 }  // namespace k2k::cli

@@ -8,6 +8,8 @@
 
 namespace k2k::cli::K2K_ON {
 
+const char* backend_name() { return kernel_backend; }
+
 Check round_trip(const RuntimeConfig& config) {
   const std::string why = "a kernel of one work-item called getpid";
   const auto failed = [&why](const std::string& message) {

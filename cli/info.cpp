@@ -8,6 +8,8 @@
 
 #include "cli/commands.hpp"
 #include "cli/text_table.hpp"
+#include "host/translation/device_paths.hpp"
+#include "host/translation/tlbs.hpp"
 #include "k2k/runtime.hpp"
 #include "protocol/area.hpp"
 
@@ -42,7 +44,120 @@ AreaSizes sizes_of(const protocol::AreaView& area) {
   return sizes;
 }
 
-ordered_json describe(const Runtime& runtime, const std::string& backend) {
+// What the CPU says of its TLBs; `k2k lab translation` measures them.
+ordered_json describe(const host::Tlbs& seen) {
+  ordered_json tlbs = ordered_json::array();
+  for (const host::Tlb& tlb : seen.all) {
+    tlbs.push_back({{"level", tlb.level},
+                    {"use", host::name_of(tlb.use)},
+                    {"pages", host::names_of_pages(tlb.pages)},
+                    {"entries", tlb.entries},
+                    {"ways", tlb.ways != 0 ? ordered_json(tlb.ways) : ordered_json()}});
+  }
+  return {{"source", seen.source},
+          {"tlbs", tlbs},
+          {"not_reported", host::names_of_pages(seen.not_reported)},
+          {"note", seen.note}};
+}
+
+using Rows = std::vector<std::vector<std::string>>;
+
+void add_tlbs(const host::Tlbs& seen, Rows& rows) {
+  if (seen.all.empty()) {
+    rows.push_back({"TLBs", "not reported: the CPU, or the hypervisor, hides them"});
+    return;
+  }
+  rows.push_back({"TLBs", "reported by " + seen.source});
+  std::string before;
+  for (const host::Tlb& tlb : seen.all) {
+    const std::string name = fmt::format("  level {}, {}", tlb.level, host::name_of(tlb.use));
+    const std::string ways = tlb.ways == 0             ? ""
+                             : tlb.ways == tlb.entries ? ", fully associative"
+                                                       : fmt::format(", {} ways", tlb.ways);
+    rows.push_back({name == before ? "" : name,
+                    fmt::format("{} entries for pages of {}{}", tlb.entries,
+                                fmt::join(host::names_of_pages(tlb.pages), ", "), ways)});
+    before = name;
+  }
+  if (seen.not_reported != 0) {
+    rows.push_back(
+        {"  not reported", fmt::format("those for pages of {}",
+                                       fmt::join(host::names_of_pages(seen.not_reported), ", "))});
+  }
+  if (!seen.note.empty()) rows.push_back({"  doubt", seen.note});
+}
+
+ordered_json json_of(host::Known known) { return known ? ordered_json(*known) : ordered_json(); }
+const char* text_of(host::Known known) { return !known ? "unknown" : *known ? "yes" : "no"; }
+
+ordered_json describe(const host::DevicePaths& seen) {
+  ordered_json iommus = ordered_json::array();
+  for (const host::Iommu& unit : seen.iommus) {
+    iommus.push_back({{"name", unit.name},
+                      {"page_requests", json_of(unit.page_requests)},
+                      {"process_tables", json_of(unit.process_tables)}});
+  }
+  ordered_json accelerators = ordered_json::array();
+  for (const host::Accelerator& device : seen.accelerators) {
+    accelerators.push_back({{"address", device.address},
+                            {"ids", device.ids},
+                            {"driver", device.driver},
+                            {"iommu_group_type", device.group},
+                            {"ats", json_of(device.ats)},
+                            {"pri", json_of(device.pri)},
+                            {"pasid", json_of(device.pasid)}});
+  }
+  return {{"iommus", iommus},
+          {"iommu_groups", seen.groups},
+          {"kernel_sva", json_of(seen.kernel_sva)},
+          {"kernel_pri", json_of(seen.kernel_pri)},
+          {"kernel_hmm", json_of(seen.kernel_hmm)},
+          {"nvidia_hmm", json_of(seen.nvidia_hmm)},
+          {"accelerators", accelerators}};
+}
+
+void add_device_paths(const host::DevicePaths& seen, Rows& rows) {
+  std::vector<std::string> types;
+  for (const auto& [type, count] : seen.groups) types.push_back(fmt::format("{} {}", count, type));
+  const std::string groups =
+      types.empty() ? "" : fmt::format("; groups of devices: {}", fmt::join(types, ", "));
+  rows.push_back({"IOMMU", seen.iommus.empty()
+                               ? "none is visible: no unit, or the hypervisor hides it" + groups
+                               : fmt::format("{} {}{}", seen.iommus.size(),
+                                             seen.iommus.size() == 1 ? "unit" : "units", groups)});
+  for (const host::Iommu& unit : seen.iommus) {
+    rows.push_back(
+        {"  " + unit.name, fmt::format("page requests: {}; page tables of processes: {}",
+                                       text_of(unit.page_requests), text_of(unit.process_tables))});
+  }
+  rows.push_back(
+      {"this kernel serves",
+       fmt::format("page tables of processes (SVA): {}; page requests (PRI): {}; "
+                   "mirrored page tables (HMM): {}",
+                   text_of(seen.kernel_sva), text_of(seen.kernel_pri), text_of(seen.kernel_hmm))});
+  if (seen.nvidia_hmm)
+    rows.push_back({"  nvidia-uvm", *seen.nvidia_hmm ? "uses HMM" : "HMM is off"});
+  for (const host::Accelerator& device : seen.accelerators) {
+    const bool hidden = !device.ats && !device.pri && !device.pasid;
+    const std::string asks = hidden
+                                 ? "ATS, PRI, PASID: unknown, root can read them"
+                                 : fmt::format("ATS: {}; PRI: {}; PASID: {}", text_of(device.ats),
+                                               text_of(device.pri), text_of(device.pasid));
+    rows.push_back(
+        {"  " + device.address,
+         fmt::format("{}, {}; {}; {}", device.ids,
+                     device.driver.empty() ? "no driver" : "driver " + device.driver,
+                     device.group.empty() ? "no IOMMU group" : "group " + device.group, asks)});
+  }
+}
+
+struct Translation {
+  host::Tlbs tlbs = host::tlbs_here();
+  host::DevicePaths devices = host::device_paths();
+};
+
+ordered_json describe(const Runtime& runtime, const std::string& backend,
+                      const Translation& translation) {
   const DeviceInfo& device = runtime.device();
   const AreaSizes sizes = sizes_of(runtime.area());
   const std::uint64_t items = std::uint64_t{device.resident_waves} * device.wave_lanes;
@@ -75,15 +190,17 @@ ordered_json describe(const Runtime& runtime, const std::string& backend) {
         {"arena_bytes", sizes.arena}}},
       {"service_threads", runtime.stats().threads},
       {"resident_bytes", resident_bytes()},
+      {"cpu_tlbs", describe(translation.tlbs)},
+      {"device_translation", describe(translation.devices)},
   };
 }
 
-std::string info_text(const ordered_json& info) {
+std::string info_text(const ordered_json& info, const Translation& translation) {
   const ordered_json& device = info["device"];
   const ordered_json& area = info["syscall_area"];
   const auto bytes = [](const ordered_json& number) { return in_bytes(number.get<std::size_t>()); };
   const auto backends = info["backends"].get<std::vector<std::string>>();
-  std::vector<std::vector<std::string>> rows = {
+  Rows rows = {
       {"k2k", fmt::format("{} (protocol {}, layout {})", K2K_VERSION, protocol::version,
                           info["layout_hash"].get<std::string>())},
       {"backend", fmt::format("{} (this build has: {})", info["backend"].get<std::string>(),
@@ -108,6 +225,8 @@ std::string info_text(const ordered_json& info) {
   for (const auto& [name, value] : device["capabilities"].items()) {
     rows.push_back({name, value.get<std::string>()});
   }
+  add_tlbs(translation.tlbs, rows);
+  add_device_paths(translation.devices, rows);
   return text_table(rows, false);
 }
 
@@ -116,8 +235,9 @@ int run_info(const Context& context) {
   if (!loaded) return complain_config(loaded.error());
   const Result<Runtime> runtime = Runtime::create(loaded.value().config);
   if (!runtime) return complain_config(runtime.error());
-  const ordered_json info = describe(runtime.value(), loaded.value().config.backend);
-  return print(context.json ? info.dump(2) + "\n" : info_text(info));
+  const Translation translation;
+  const ordered_json info = describe(runtime.value(), loaded.value().config.backend, translation);
+  return print(context.json ? info.dump(2) + "\n" : info_text(info, translation));
 }
 
 }  // namespace
@@ -128,8 +248,11 @@ Command info_command() {
       .summary = "Show the device, the syscall area and their memory",
       .description =
           "Starts a runtime with the current configuration, shows its device, the sizes of the "
-          "memory that device and host share, the versions a kernel must match, and how much "
-          "memory the idle process occupies.",
+          "memory that device and host share, the versions a kernel must match, how much memory "
+          "the idle process occupies, the TLBs that the CPU reports, and by what devices' "
+          "addresses are translated: IOMMUs, what this kernel serves (SVA, PRI, HMM), and what "
+          "each accelerator asks for. \"unknown\": Linux does not show it here, or not to this "
+          "user.",
       .examples = {{"k2k info", "Show the device of the current configuration."},
                    {"k2k info --device-wave-lanes 64", "Show what another setting would give."},
                    {"k2k info --json | jq .resident_bytes", "One number for a script."}},

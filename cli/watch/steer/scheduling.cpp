@@ -1,12 +1,17 @@
 #include "cli/watch/steer/scheduling.hpp"
 
 #include <fmt/format.h>
+#include <linux/capability.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
+#include <sstream>
+#include <string_view>
 
 namespace k2k::watch {
 
@@ -42,6 +47,19 @@ class CoreSet {
   cpu_set_t* set_;
 };
 
+// The rest of the line that begins with `name`, without blanks; empty if there is none.
+std::string value_in(const std::string& text, std::string_view name) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(name)) continue;
+    std::istringstream rest(line.substr(name.size()));
+    std::string value;
+    rest >> value;
+    return value;
+  }
+  return {};
+}
+
 Error refused(int error) { return {error, std::strerror(error)}; }
 
 }  // namespace
@@ -59,6 +77,32 @@ Policy capped_at(double fraction) {
 std::optional<ThreadStat> find_thread(const Roots& roots, int thread) {
   const Result<std::string> stat = read_text(fmt::format("{}/{}/stat", roots.proc, thread));
   return stat ? parse_thread(stat.value()) : std::nullopt;
+}
+
+Result<std::vector<int>> permitted_cores(const Roots& roots, int thread) {
+  const std::string path = fmt::format("{}/{}/status", roots.proc, thread);
+  const Result<std::string> status = read_text(path);
+  if (!status) return status.error();
+  const std::string list = value_in(status.value(), "Cpus_allowed_list:");
+  auto cores = cores_of(list);
+  if (!cores || cores->empty()) return Error{EBADMSG, path + " has no list of permitted cores"};
+  return std::move(*cores);
+}
+
+bool may_cap(const Roots& roots) {
+  const Result<std::string> status = read_text(roots.proc + "/self/status");
+  if (!status) return false;
+  const std::string effective = value_in(status.value(), "CapEff:");
+  std::uint64_t capabilities = 0;
+  std::from_chars(effective.data(), effective.data() + effective.size(), capabilities, 16);
+  return (capabilities & std::uint64_t{1} << CAP_SYS_NICE) != 0;
+}
+
+bool may_change(const Roots& roots, int thread) {
+  struct stat facts{};
+  const bool own = ::stat(fmt::format("{}/{}", roots.proc, thread).c_str(), &facts) == 0 &&
+                   facts.st_uid == ::geteuid();
+  return own || may_cap(roots);
 }
 
 Result<std::vector<int>> cores_of_thread(int thread) {

@@ -34,6 +34,15 @@ Policy capped_at(double fraction);
 // The thread's stat; nullopt if it has ended.
 std::optional<ThreadStat> find_thread(const Roots& roots, int thread);
 
+// The cores that it may use by /proc/THREAD/status, those that are offline now included: the cores
+// that an undo must restore. sched_getaffinity(2) leaves them out. Errors: ESRCH, as open(2).
+Result<std::vector<int>> permitted_cores(const Roots& roots, int thread);
+
+// True if this process may change the thread: it has CAP_SYS_NICE, or the thread's user.
+bool may_change(const Roots& roots, int thread);
+// True if this process has CAP_SYS_NICE, without which Linux gives no thread SCHED_DEADLINE.
+bool may_cap(const Roots& roots);
+
 // Errors of these four: as the system calls, with the bare reason as message.
 Result<std::vector<int>> cores_of_thread(int thread);
 Status set_cores(int thread, const std::vector<int>& cores);

@@ -43,7 +43,8 @@ std::string cap_refusal(int thread, const Error& error) {
 }
 
 // The state before the change; a line if the thread is not to be changed.
-std::optional<Change> plan(const Servicing& thread, const Wanted& wanted, Steered& steered) {
+std::optional<Change> plan(const Roots& roots, const Servicing& thread, const Wanted& wanted,
+                           Steered& steered) {
   const int number = thread.stat.id;
   const std::string text = thread_text(number, thread.stat.name);
   const auto leave = [&](const std::string& reason) {
@@ -51,13 +52,14 @@ std::optional<Change> plan(const Servicing& thread, const Wanted& wanted, Steere
     ++steered.left;
     return std::nullopt;
   };
+  if (!may_change(roots, number)) return leave("it belongs to another user");
   Change change;
   change.thread = number;
   change.start_ticks = thread.stat.start_ticks;
   change.name = thread.stat.name;
   if (wanted.cores) {
     if (thread.stat.is_pinned()) return leave("Linux binds it to its cores");
-    Result<std::vector<int>> cores = cores_of_thread(number);
+    Result<std::vector<int>> cores = permitted_cores(roots, number);
     if (!cores) return leave(cores.error().message);
     change.cores = std::move(cores).value();
   }
@@ -69,7 +71,23 @@ std::optional<Change> plan(const Servicing& thread, const Wanted& wanted, Steere
   return change;
 }
 
-bool apply(const Change& change, const Wanted& wanted, Steered& steered) {
+// Cores of a list that the machine has and that are offline; none if that cannot be read.
+std::vector<int> offline_of(const Roots& roots, const std::vector<int>& cores) {
+  const auto online = cores_of(line_of_file(roots.sys + "/devices/system/cpu/online"));
+  const auto possible = cores_of(line_of_file(roots.sys + "/devices/system/cpu/present"));
+  std::vector<int> offline;
+  if (!online || !possible) return offline;
+  for (const int core : cores) {
+    const bool there = std::find(possible->begin(), possible->end(), core) != possible->end();
+    const bool runs = std::find(online->begin(), online->end(), core) != online->end();
+    if (there && !runs) offline.push_back(core);
+  }
+  return offline;
+}
+
+// Sets `lost` if all cores that the thread should use went offline.
+bool apply(const Roots& roots, const Change& change, const Wanted& wanted, Steered& steered,
+           bool& lost) {
   const std::string text = thread_text(change.thread, change.name);
   const auto leave = [&](const std::string& reason) {
     steered.lines.push_back(text + " is left: " + reason);
@@ -78,7 +96,11 @@ bool apply(const Change& change, const Wanted& wanted, Steered& steered) {
   };
   if (wanted.cores) {
     const Status set = set_cores(change.thread, *wanted.cores);
-    if (!set) return leave(set.error().message);
+    if (!set) {
+      lost = set.error().code == EINVAL &&
+             offline_of(roots, *wanted.cores).size() == wanted.cores->size();
+      return leave(set.error().message);
+    }
     steered.lines.push_back(fmt::format("{}: cores {} instead of {}", text, list_of(*wanted.cores),
                                         list_of(*change.cores)));
   }
@@ -99,13 +121,24 @@ Status keep(const State& state, const std::string& path) {
   return Error{error, fmt::format("cannot remove {}: {}", path, std::strerror(error))};
 }
 
-// The policy first: a thread of SCHED_DEADLINE cannot change its cores.
-Status restore(const Change& change) {
+// The policy first: a thread of SCHED_DEADLINE cannot change its cores. Errors: ENXIO, the thread
+// does not get back a core that is offline, which some kernels forget.
+Status restore(const Roots& roots, const Change& change) {
   if (change.policy) {
     const Status set = set_policy(change.thread, *change.policy);
     if (!set) return set;
   }
-  return change.cores ? set_cores(change.thread, *change.cores) : Status();
+  if (!change.cores) return {};
+  const std::vector<int> offline = offline_of(roots, *change.cores);
+  const Status set = set_cores(change.thread, *change.cores);
+  if (!set && offline.empty()) return set;
+  const Result<std::vector<int>> now = permitted_cores(roots, change.thread);
+  for (const int core : offline) {
+    if (now && std::find(now->begin(), now->end(), core) != now->end()) continue;
+    return Error{ENXIO,
+                 fmt::format("core {} is offline; bring it back and call --undo again", core)};
+  }
+  return set;
 }
 
 }  // namespace
@@ -124,8 +157,35 @@ std::vector<Servicing> servicing_threads(const Snapshot& snapshot, const Rules& 
   return list;
 }
 
+namespace {
+
+// Restores the changed threads after a core went offline. The others are not touched: Linux 6.1
+// would take an offline core from them.
+Error give_up(const Roots& roots, const std::vector<int>& cores, const State& changed,
+              const std::string& state_path) {
+  if (Status kept = keep(changed, state_path); !kept) return kept.error();
+  const Result<Steered> undone = undo(roots, state_path);
+  const std::string what = fmt::format("none of the cores {} is online any more", list_of(cores));
+  if (undone && undone->left == 0) {
+    return {ENXIO, what + ": all threads are as they were; name cores that are online"};
+  }
+  return {ENXIO, what + "; 'k2k watch --undo' restores the threads that were changed"};
+}
+
+}  // namespace
+
 Result<Steered> steer(const Roots& roots, const Wanted& wanted,
                       const std::vector<Servicing>& threads, const std::string& state_path) {
+  const bool none = std::none_of(threads.begin(), threads.end(), [&](const Servicing& thread) {
+    return may_change(roots, thread.stat.id);
+  });
+  if (!threads.empty() && (none || (wanted.cap && !may_cap(roots)))) {
+    return Error{
+        EPERM, fmt::format("only root, or a process with CAP_SYS_NICE, may {} the {} "
+                           "threads that serve here, such as {}; call it with sudo. "
+                           "Nothing is changed",
+                           wanted.cap ? "cap" : "move", threads.size(), threads.front().stat.name)};
+  }
   const Result<std::optional<State>> before = load_state(state_path);
   if (!before) return before.error();
   State state;
@@ -137,7 +197,8 @@ Result<Steered> steer(const Roots& roots, const Wanted& wanted,
   }
   Steered steered;
   for (const Servicing& thread : threads) {
-    if (auto change = plan(thread, wanted, steered)) state.changes.push_back(std::move(*change));
+    if (auto change = plan(roots, thread, wanted, steered))
+      state.changes.push_back(std::move(*change));
   }
   if (state.changes.empty()) return steered;
   const Status written = create_file(state_path, state_text(state));
@@ -148,13 +209,16 @@ Result<Steered> steer(const Roots& roots, const Wanted& wanted,
   }
   if (!written) return written.error();
   State done{state.boot, {}};
+  bool lost = false;
   for (Change& change : state.changes) {
+    if (lost) break;
     if (!lives(roots, change)) {
       steered.lines.push_back(thread_text(change.thread, change.name) + " has ended: skipped");
-    } else if (apply(change, wanted, steered)) {
+    } else if (apply(roots, change, wanted, steered, lost)) {
       done.changes.push_back(std::move(change));
     }
   }
+  if (lost) return give_up(roots, *wanted.cores, done, state_path);
   const Status kept = keep(done, state_path);
   if (!kept) return kept.error();  // The longer file remains, and an undo still restores all.
   return steered;
@@ -179,7 +243,7 @@ Result<Steered> undo(const Roots& roots, const std::string& state_path) {
         steered.lines.push_back(text + " has ended: skipped");
         continue;
       }
-      const Status restored = restore(change);
+      const Status restored = restore(roots, change);
       if (restored) {
         steered.lines.push_back(text + " is as it was");
         ++steered.changed;

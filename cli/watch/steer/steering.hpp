@@ -40,8 +40,9 @@ struct Steered {
   std::size_t left = 0;  // Not changed, or not restored, though the thread lives.
 };
 
-// Errors: EEXIST, the state file has the changes of an earlier call; of writing it. Then no thread
-// is changed.
+// Errors: EEXIST, the state file has the changes of an earlier call; EPERM, no right to change any
+// of the threads; ENXIO, the wanted cores went offline meanwhile; of writing the file. Then no
+// thread is changed, or all are restored.
 Result<Steered> steer(const Roots& roots, const Wanted& wanted,
                       const std::vector<Servicing>& threads, const std::string& state_path);
 
