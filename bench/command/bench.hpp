@@ -38,7 +38,13 @@ struct Benchmark {
   // matches no name.
   Result<nlohmann::ordered_json> (*run_only)(const RuntimeConfig& config, Effort effort,
                                              const std::string& only) = nullptr;
+  // Instead of `run`, for a benchmark whose rounds may be counted: `rounds` of them, or as many as
+  // the benchmark chooses (0).
+  Result<nlohmann::ordered_json> (*run_rounds)(const RuntimeConfig& config, Effort effort,
+                                               std::uint32_t rounds) = nullptr;
 };
+inline constexpr int rounds_least = 2;  // An interval needs two.
+inline constexpr int rounds_most = 1'000;
 
 // Never empty.
 const std::vector<Benchmark>& benchmarks();
@@ -59,7 +65,8 @@ Result<nlohmann::ordered_json> coalescing(const RuntimeConfig& config, Effort ef
 Result<nlohmann::ordered_json> grep_peers(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> wordcount_ways(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> signal_search_ways(const RuntimeConfig& config, Effort effort);
-Result<nlohmann::ordered_json> memcached_servers(const RuntimeConfig& config, Effort effort);
+Result<nlohmann::ordered_json> memcached_servers(const RuntimeConfig& config, Effort effort,
+                                                 std::uint32_t rounds);
 Result<nlohmann::ordered_json> faults(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> graph500_modes(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> atomics(const RuntimeConfig& config, Effort effort);

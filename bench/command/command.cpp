@@ -66,8 +66,9 @@ const std::vector<Benchmark>& benchmarks() {
        "the same bits; thesis: CoMD saves no memory on demand and loses little time, and gains up "
        "to 9.7 % by pages of 2 MB, miniFE nothing",
        true},
-      {"memcached", "What does a memcached gain that answers from a kernel? (figure 3.15)",
-       memcached_servers, "no wrong answer; thesis: 30 to 40 % in rate and latency", true},
+      {"memcached", "What does a memcached gain that answers from a kernel? (figure 3.15)", nullptr,
+       "no wrong answer; thesis: 30 to 40 % in rate and latency", true, true, nullptr,
+       memcached_servers},
       {"atomics", "What do the operations cost that slots are made of? (table 3.4)", atomics,
        "thesis: compare-swap 1.35 us, swap 0.78, atomic load 0.36, load 0.24", true},
       {"reads", "Is a read by the router as fast as the best single path? (SPIN, section 6)",
@@ -132,21 +133,38 @@ int end_with(const bench::Benchmark& benchmark, const nlohmann::ordered_json& re
                               benchmark.name, goals.missed, goals.judged));
 }
 
-int run_one(const bench::Benchmark& benchmark, bench::Effort effort, const std::string& only,
-            const Context& context) {
+struct BenchFlags {
+  std::string name;
+  bool brief = false;
+  std::string only;
+  std::uint32_t rounds = 0;  // 0: not given.
+};
+
+Result<nlohmann::ordered_json> result_of(const bench::Benchmark& benchmark, const BenchFlags& flags,
+                                         const RuntimeConfig& config) {
+  const auto effort = flags.brief ? bench::Effort::brief : bench::Effort::full;
+  if (benchmark.run_only != nullptr) return benchmark.run_only(config, effort, flags.only);
+  if (benchmark.run_rounds != nullptr) return benchmark.run_rounds(config, effort, flags.rounds);
+  return benchmark.run(config, effort);
+}
+
+int run_one(const bench::Benchmark& benchmark, const BenchFlags& flags, const Context& context) {
+  const auto effort = flags.brief ? bench::Effort::brief : bench::Effort::full;
   if (effort == bench::Effort::brief && !benchmark.has_brief) {
     return complain(fmt::format("bench {}: has no --brief; leave it out", benchmark.name),
                     exit_usage);
   }
-  if (!only.empty() && benchmark.run_only == nullptr) {
+  if (!flags.only.empty() && benchmark.run_only == nullptr) {
     return complain(fmt::format("bench {}: has no --only; leave it out", benchmark.name),
+                    exit_usage);
+  }
+  if (flags.rounds != 0 && benchmark.run_rounds == nullptr) {
+    return complain(fmt::format("bench {}: has no --runs; leave it out", benchmark.name),
                     exit_usage);
   }
   auto loaded = context.load();
   if (!loaded) return complain_config(loaded.error());
-  const RuntimeConfig& config = loaded.value().config;
-  auto result = benchmark.run_only != nullptr ? benchmark.run_only(config, effort, only)
-                                              : benchmark.run(config, effort);
+  auto result = result_of(benchmark, flags, loaded.value().config);
   if (!result) return complain(fmt::format("bench {}: {}", benchmark.name, result.error().message));
   if (context.json) {
     return end_with(benchmark, result.value(), effort, print(result.value().dump() + "\n"));
@@ -184,50 +202,52 @@ int list(const Context& context) {
 }  // namespace
 
 Command bench_command() {
-  return {.name = "bench",
-          .summary = bench_summary,
-          .description =
-              "Runs one whole-system benchmark in under 50 seconds (a soak: minutes). Its "
-              "reference (a cache-line round trip, a plain system call) is measured in the same "
-              "run, so the ratio holds on a noisy machine. The last line of --json is one object. "
-              "A goal is met, missed, or cannot be told from this run. A missed goal sets exit "
-              "status 1, but not with --brief, and not if the run itself showed that the goal "
-              "cannot be reached on this machine. The goals:" +
-              goals_of_all(),
-          .examples = {{"k2k bench", "The benchmarks and their goals."},
-                       {"k2k bench roundtrip", "Cost of one call from device code."},
-                       {"k2k bench pread --json", "As JSON."},
-                       {"k2k bench reads --only '64 KiB, 0 %'", "The cold cells of 64 KiB."}},
-          .exits =
-              {{exit_failure,
-                "A goal is missed, or the run failed; one line on standard error gives the reason. "
-                "A result was printed only in the first case."}},
-          .has_json = true,
-          .add = [](CommandLine& line, Context& context) -> Run {
-            auto chosen = std::make_shared<std::string>();
-            std::vector<std::string> names;
-            for (const bench::Benchmark& benchmark : bench::benchmarks()) {
-              names.emplace_back(benchmark.name);
-            }
-            line.option("NAME", *chosen,
-                        fmt::format("Which: {}; none lists them", fmt::join(names, ", ")))
-                .one_of(names);
-            auto brief = std::make_shared<bool>(false);
-            line.flag("--brief", *brief,
-                      "A second or two: whether it works, not figures to compare");
-            auto only = std::make_shared<std::string>();
-            line.option("--only", *only,
-                        "Of reads: the cells in whose names this regular expression is found; "
-                        "such a name is 'random 64 KiB, 0 % in 128 KiB, 1 thread'");
-            return [&context, chosen, brief, only] {
-              if (chosen->empty()) return list(context);
-              const auto effort = *brief ? bench::Effort::brief : bench::Effort::full;
-              for (const bench::Benchmark& benchmark : bench::benchmarks()) {
-                if (*chosen == benchmark.name) return run_one(benchmark, effort, *only, context);
-              }
-              return exit_usage;
-            };
-          }};
+  return {
+      .name = "bench",
+      .summary = bench_summary,
+      .description =
+          "Runs one whole-system benchmark in under 50 seconds (a soak, memcached: minutes). Its "
+          "reference (a cache-line round trip, a plain system call) is measured in the same "
+          "run, so the ratio holds on a noisy machine. The last line of --json is one object. "
+          "A goal is met, missed, or cannot be told from this run. A missed goal sets exit "
+          "status 1, but not with --brief, and not if the run itself showed that the goal "
+          "cannot be reached on this machine. The goals:" +
+          goals_of_all(),
+      .examples = {{"k2k bench", "The benchmarks and their goals."},
+                   {"k2k bench roundtrip", "Cost of one call from device code."},
+                   {"k2k bench pread --json", "As JSON."},
+                   {"k2k bench memcached --runs 5", "Each server five times."},
+                   {"k2k bench reads --only '64 KiB, 0 %'", "The cold cells of 64 KiB."}},
+      .exits =
+          {{exit_failure,
+            "A goal is missed, or the run failed; one line on standard error gives the reason. "
+            "A result was printed only in the first case."}},
+      .has_json = true,
+      .add = [](CommandLine& line, Context& context) -> Run {
+        auto flags = std::make_shared<BenchFlags>();
+        std::vector<std::string> names;
+        for (const bench::Benchmark& benchmark : bench::benchmarks()) {
+          names.emplace_back(benchmark.name);
+        }
+        line.option("NAME", flags->name,
+                    fmt::format("Which: {}; none lists them", fmt::join(names, ", ")))
+            .one_of(names);
+        line.flag("--brief", flags->brief,
+                  "A second or two: whether it works, not figures to compare");
+        line.option("--only", flags->only,
+                    "Of reads: the cells in whose names this regular expression is found; "
+                    "such a name is 'random 64 KiB, 0 % in 128 KiB, 1 thread'");
+        line.option("--runs", flags->rounds,
+                    "Of memcached: the runs of each server; by default 20, as figure 3.15")
+            .within(bench::rounds_least, bench::rounds_most);
+        return [&context, flags] {
+          if (flags->name.empty()) return list(context);
+          for (const bench::Benchmark& benchmark : bench::benchmarks()) {
+            if (flags->name == benchmark.name) return run_one(benchmark, *flags, context);
+          }
+          return exit_usage;
+        };
+      }};
 }
 
 }  // namespace k2k::cli

@@ -25,6 +25,7 @@ struct ModeRun {
   nlohmann::ordered_json answer;  // Equal in all runs of one input.
   double seconds = 0;             // From the open file to the answer.
   double work_seconds = 0;        // Without the load, where the program tells it apart.
+  double cpu_seconds = 0;         // Of the work, all threads; where the program tells it.
   double device_seconds = 0;      // In launches.
   double grown_bytes = 0;         // Of resident memory, at most.
   std::uint64_t demand_pages = 0;

@@ -4,8 +4,8 @@
 // Four servers answer GETs of 1,000 bytes over the binary UDP protocol from buckets of up to 1,024
 // elements: a kernel that makes its own calls, the same kernel that ends at every call (relaunch),
 // threads of the host without a device, and Debian's memcached. Each is loaded by four clients,
-// each with one request at a time, as processes of their own that take turns in random order. The
-// clients run on the same cores as the servers.
+// each with one request at a time, as processes of their own that take turns in random order, 20
+// times as in the figure. The clients run on the same cores as the servers.
 
 #include <algorithm>
 #include <cerrno>
@@ -15,7 +15,6 @@
 
 #include "bench/command/app_run.hpp"
 #include "bench/command/bench.hpp"
-#include "bench/command/figure.hpp"
 #include "bench/command/goal.hpp"
 
 namespace k2k::bench {
@@ -25,6 +24,8 @@ namespace {
 constexpr Goal beside_relaunch = {"memcached", "kernel / relaunch, requests a second"};
 constexpr Goal beside_threads = {"memcached", "threads / kernel, requests a second"};
 
+constexpr std::uint32_t figure_runs = 20;  // Of each server, in figure 3.15.
+
 struct ServerSamples {
   Samples per_s;
   Samples p50_us;
@@ -33,7 +34,8 @@ struct ServerSamples {
 
 }  // namespace
 
-Result<nlohmann::ordered_json> memcached_servers(const RuntimeConfig&, Effort effort) {
+Result<nlohmann::ordered_json> memcached_servers(const RuntimeConfig&, Effort effort,
+                                                 std::uint32_t rounds) {
   const bool brief = effort == Effort::brief;
   auto app = AppRun::find("memcached", "memcached");
   if (!app) return app.error();
@@ -45,14 +47,17 @@ Result<nlohmann::ordered_json> memcached_servers(const RuntimeConfig&, Effort ef
   // Debian's memcached may be missing; the others must work.
   if (!load("memcached", "0.01")) servers.erase(servers.begin());
   std::map<std::string, ServerSamples> samples;
+  std::map<std::string, std::vector<double>> ratios;  // A value a run.
   std::vector<double> kernel_by_relaunch;
   std::vector<double> threads_by_kernel;
   std::uint64_t lost = 0;
   std::mt19937 random(1);
-  for (Rounds rounds = brief ? Rounds(2, 2, 0) : Rounds(5, 20, 40); rounds.next();) {
+  const std::uint32_t runs = rounds != 0 ? rounds : brief ? rounds_least : figure_runs;
+  for (std::uint32_t run = 0; run < runs; ++run) {
     std::vector<std::string> order = servers;
     std::shuffle(order.begin(), order.end(), random);
     std::map<std::string, double> now;
+    std::map<std::string, std::pair<double, double>> latency;  // p50, p99.
     for (const std::string& server : order) {
       auto result = load(server, brief ? "0.05" : "0.4");
       if (!result) return result.error();
@@ -64,8 +69,16 @@ Result<nlohmann::ordered_json> memcached_servers(const RuntimeConfig&, Effort ef
       now[server] = seen["requests_per_s"].get<double>();
       ServerSamples& all = samples[server];
       all.per_s.add(now[server]);
-      all.p50_us.add(seen["p50_us"].get<double>());
-      all.p99_us.add(seen["p99_us"].get<double>());
+      latency[server] = {seen["p50_us"].get<double>(), seen["p99_us"].get<double>()};
+      all.p50_us.add(latency[server].first);
+      all.p99_us.add(latency[server].second);
+    }
+    for (const std::string& server : servers) {
+      if (server == "kernel") continue;
+      ratios["kernel / " + server + ", requests a second"].push_back(now["kernel"] / now[server]);
+      ratios[server + " / kernel, p50"].push_back(latency[server].first / latency["kernel"].first);
+      ratios[server + " / kernel, p99"].push_back(latency[server].second /
+                                                  latency["kernel"].second);
     }
     kernel_by_relaunch.push_back(now["kernel"] / now["relaunch"]);
     threads_by_kernel.push_back(now["threads"] / now["kernel"]);
@@ -77,11 +90,17 @@ Result<nlohmann::ordered_json> memcached_servers(const RuntimeConfig&, Effort ef
                      {"requests_per_s", rounded(all.per_s.median())},
                      {"sd", rounded(all.per_s.deviation())},
                      {"p50_us", rounded(all.p50_us.median())},
-                     {"p99_us", rounded(all.p99_us.median())}});
+                     {"p50_sd", rounded(all.p50_us.deviation())},
+                     {"p99_us", rounded(all.p99_us.median())},
+                     {"p99_sd", rounded(all.p99_us.deviation())}});
   }
+  nlohmann::ordered_json beside;
+  for (const auto& [name, values] : ratios) beside.push_back(ratio_row(name.c_str(), values));
   return nlohmann::ordered_json{
+      {"runs", runs},
       {"lost", lost},
       {"servers", table},
+      {"beside", beside},
       {"goals", nlohmann::ordered_json::array({goal_row(beside_relaunch, kernel_by_relaunch),
                                                goal_row(beside_threads, threads_by_kernel)})}};
 }

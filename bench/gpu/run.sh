@@ -175,6 +175,18 @@ step "graph500" 60 graph500.txt env K2K_BACKEND=cuda "$build/bin/k2k-graph500" -
   "$inputs/graph"
 head -n 1 "$out/graph500.txt" >"$inputs/levels_gpu"
 same_as "graph500" "$inputs/levels_gpu" "$inputs/levels"
+# Each answer is a sum over the bits of all results, the same for every mode and device.
+for program in comd minife bpt xsbench; do
+  "$build/bin/k2k-$program" --generate "$inputs/$program" >/dev/null
+  K2K_BACKEND=cpu "$build/bin/k2k-$program" --json --mode pinned "$inputs/$program/unsorted" |
+    grep -o '"bits":[^,}]*' >"$inputs/$program.bits"
+  for mode in demand pinned; do
+    step "$program, $mode" 30 "${program}_$mode.json" env K2K_BACKEND=cuda \
+      "$build/bin/k2k-$program" --json --mode "$mode" "$inputs/$program/unsorted"
+    grep -o '"bits":[^,}]*' "$out/${program}_$mode.json" >"$inputs/bits"
+    same_as "$program, $mode," "$inputs/bits" "$inputs/$program.bits"
+  done
+done
 step "memcached" 60 memcached.jsonl env K2K_BACKEND=cuda "$build/bin/k2k-memcached" --json --load
 rm -rf "$inputs"
 
