@@ -250,32 +250,19 @@ def numba_many(folder: Path) -> Iterator[Result]:
     os.close(fd)
 
 
-@part
-def cuda_core(folder: Path) -> Iterator[Result]:
-    from cuda.bindings import driver
-
+def cuda_core_module() -> Any:
     try:
-        from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
-    except ImportError:  # Before 0.5.
-        from cuda.core.experimental import (
-            Device,
-            LaunchConfig,
-            Program,
-            ProgramOptions,
-            launch,
-        )
+        from cuda import core
 
-    import k2k
+        core.Program  # noqa: B018
+    except (ImportError, AttributeError):  # Before 0.5.
+        from cuda.core import experimental as core
+    return core
 
-    device = Device()
-    device.set_current()
-    stream = device.create_stream()
-    options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}", include_path=k2k.get_include())
-    begin = time.perf_counter()
-    # A driver older than NVRTC takes machine code; an emulated device takes PTX.
-    code = "ptx" if "emulated" in device.name.lower() else "cubin"
-    kernel = Program(SOURCE, "c++", options).compile(code).get_kernel("copies")
-    compiled = time.perf_counter() - begin
+
+def run_copies(core: Any, stream: Any, kernel: Any, folder: Path) -> Result:
+    """The kernel `copies` of SOURCE or LINKED, launched by cuda.core."""
+    from cuda.bindings import driver
 
     def given(content: bytes) -> Any:
         error, place = driver.cuMemAlloc(len(content))
@@ -286,12 +273,119 @@ def cuda_core(folder: Path) -> Iterator[Result]:
     names = given(text_of(folder / "from")), given(text_of(folder / "to"))
     answers = given(bytes(8 * BLOCKS))
     with serving() as server:
-        config = LaunchConfig(grid=BLOCKS, block=(16, 4))
-        launch(stream, config, kernel, server.context, *map(int, names), int(answers))
+        config = core.LaunchConfig(grid=BLOCKS, block=(16, 4))
+        core.launch(stream, config, kernel, server.context, *map(int, names), int(answers))
         stream.sync()
     found = (ctypes.c_int64 * BLOCKS)()
     driver.cuMemcpyDtoH(ctypes.addressof(found), answers, 8 * BLOCKS)
-    yield check_copies(folder, list(found)) | {"seconds_of_nvrtc": round(compiled, 2)}
+    return check_copies(folder, list(found))
+
+
+def takes_text(device: Any) -> bool:
+    """A driver older than NVRTC takes machine code; an emulated device takes PTX."""
+    return "emulated" in device.name.lower()
+
+
+@part
+def cuda_core(folder: Path) -> Iterator[Result]:
+    import k2k
+
+    core = cuda_core_module()
+    device = core.Device()
+    device.set_current()
+    stream = device.create_stream()
+    options = core.ProgramOptions(
+        std="c++17", arch=f"sm_{device.arch}", include_path=k2k.get_include()
+    )
+    begin = time.perf_counter()
+    code = "ptx" if takes_text(device) else "cubin"
+    kernel = core.Program(SOURCE, "c++", options).compile(code).get_kernel("copies")
+    compiled = time.perf_counter() - begin
+    yield run_copies(core, stream, kernel, folder) | {"seconds_of_nvrtc": round(compiled, 2)}
+
+
+# By the C functions of the device library, as another language calls them.
+LINKED = r"""
+typedef unsigned long long Word;
+extern "C" {
+__device__ void k2k_dev_begin(Word context);
+__device__ long k2k_dev_group_open(const char* path, int flags, unsigned mode);
+__device__ long k2k_dev_group_close(int descriptor);
+__device__ long k2k_dev_group_pread(int descriptor, void* buffer, Word bytes, long offset);
+__device__ long k2k_dev_group_write(int descriptor, const void* buffer, Word bytes);
+
+__global__ void copies(Word context, const char* from, const char* to, long* answers) {
+  k2k_dev_begin(context);
+  __shared__ char buffer[4096];
+  const int file = (int)k2k_dev_group_open(from, 0, 0);
+  const long bytes = k2k_dev_group_pread(file, buffer, sizeof(buffer), 0);
+  k2k_dev_group_close(file);
+  const int made = (int)k2k_dev_group_open(to, 1 | 64 | 1024, 0644);
+  const long written = k2k_dev_group_write(made, buffer, bytes > 0 ? bytes : 0);
+  k2k_dev_group_close(made);
+  if (threadIdx.x + threadIdx.y == 0) answers[blockIdx.x] = written;
+}
+}
+"""
+
+
+def link(inputs: dict[str, bytes], architecture: str, text: bool) -> bytes:
+    """Links LTO-IR by nvJitLink: PTX if `text`, else machine code. ModuleNotFoundError."""
+    try:
+        from cuda.bindings import nvjitlink as linker
+
+        linker.version()
+    except Exception as missing:
+        raise ModuleNotFoundError(f"install nvidia-nvjitlink: {missing}") from None
+    options = [f"-arch={architecture}", "-lto", *(["-ptx"] if text else [])]
+    handle = linker.create(len(options), options)
+    try:
+        for name, code in inputs.items():
+            linker.add_data(handle, linker.InputType.LTOIR, code, len(code), name)
+        linker.complete(handle)
+        size = linker.get_linked_ptx_size if text else linker.get_linked_cubin_size
+        linked = bytearray(size(handle))
+        (linker.get_linked_ptx if text else linker.get_linked_cubin)(handle, linked)
+    except linker.nvJitLinkError as failure:
+        log = bytearray(linker.get_error_log_size(handle))
+        linker.get_error_log(handle, log)
+        raise AssertionError(f"{failure}: {log.decode(errors='replace')}") from None
+    finally:
+        linker.destroy(handle)
+    return bytes(linked)
+
+
+@part
+def lto(folder: Path) -> Iterator[Result]:
+    """A kernel by NVRTC and the device library, both LTO-IR, are optimised together."""
+    import k2k
+
+    core = cuda_core_module()
+    device = core.Device()
+    device.set_current()
+    stream = device.create_stream()
+    architecture = f"sm_{device.arch}"
+    options = core.ProgramOptions(
+        std="c++17",
+        arch=architecture,
+        link_time_optimization=True,
+        relocatable_device_code=True,
+    )
+    inputs = {
+        "kernel": bytes(core.Program(LINKED, "c++", options).compile("ltoir").code),
+        "k2k_device.ltoir": Path(k2k.device_library("ltoir")).read_bytes(),
+    }
+    text = takes_text(device)
+    begin = time.perf_counter()
+    linked = link(inputs, architecture, text)
+    seconds = time.perf_counter() - begin
+    # Linked as PTX, the library's functions would stay; here they are part of the kernel.
+    expect(not text or b"k2k_dev_" not in linked, "K2K's functions were not inlined")
+    made = core.ObjectCode.from_ptx(linked) if text else core.ObjectCode.from_cubin(linked)
+    yield run_copies(core, stream, made.get_kernel("copies"), folder) | {
+        "seconds_of_link": round(seconds, 2),
+        "linked_bytes": len(linked),
+    }
 
 
 @part

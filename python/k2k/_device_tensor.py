@@ -6,16 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from k2k import _dlpack_export
 from k2k._cuda import DeviceMemory
+from k2k._dlpack import CUDA_DEVICE
 from k2k._header import DTYPES
 from k2k._tensor import torch_type
+
+DLPACK_CUDA = (CUDA_DEVICE, 0)  # load_safetensors() reads into the first device.
 
 
 @dataclass(frozen=True)
 class DeviceTensor:
     """A tensor that load_safetensors(..., device="cuda") read.
 
-    Its views share its memory, and keep it alive.
+    Its views share its memory, and keep it alive. torch.from_dlpack(tensor), cupy.from_dlpack() and
+    others work, too.
 
     name: as the file calls it.
     dtype: the format's name of the element type: "F32", "BF16", "F8_E4M3", "BOOL", "F4", ...
@@ -42,6 +47,53 @@ class DeviceTensor:
         if plain and self.address % max(kind.bits // 8, 1) == 0:
             return self._interface(kind.numpy, self.shape)
         return self._interface("u1", (self.nbytes,))
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A DLPack capsule that shares this memory and keeps it alive.
+
+        stream: the other library's; nothing waits, because the data is there. max_version: (1, 0)
+        and later: a capsule of version 1, writable; (1, 1) and later: F8_... as well.
+        ValueError: a stream that CUDA does not have. BufferError: another device, a copy, a type
+        that this version does not have (F8_..., F6_..., F4), or a tensor that the file does not
+        align to its elements: torch() copies those.
+        """
+        kind = DTYPES[self.dtype]
+        if stream is not None and (stream < -1 or stream == 0):
+            raise ValueError(
+                f"stream {stream} is none of CUDA's: 1 is the legacy default stream, 2 that of "
+                "each thread, -1 asks for no synchronisation"
+            )
+        if dl_device is not None and tuple(dl_device) != DLPACK_CUDA:
+            raise BufferError(
+                f"tensor {self.name!r} is in memory of the first CUDA device; another device than "
+                f"{DLPACK_CUDA} would need a copy: use torch().to(...)"
+            )
+        if copy:
+            raise BufferError(
+                f"tensor {self.name!r} is exported without a copy: use torch().clone()"
+            )
+        if self.nbytes and self.address % max(kind.bits // 8, 1) != 0:
+            raise BufferError(
+                f"tensor {self.name!r} is not aligned to its elements in the file; torch() copies "
+                "it"
+            )
+        address = self.address if self.nbytes else 0
+        try:
+            return _dlpack_export.capsule(
+                self.memory, address, self.dtype, self.shape, DLPACK_CUDA, max_version
+            )
+        except BufferError as refused:
+            raise BufferError(f"tensor {self.name!r}: {refused}; use torch()") from None
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return DLPACK_CUDA
 
     def torch(self) -> Any:
         """A torch.Tensor on the device that shares this memory; F4 and F6_... as bytes.

@@ -173,7 +173,9 @@ def _call(context: Any, builder: Any, symbol: str, arguments: list[Any], gives: 
     )
     function = _cgutils.get_or_insert_function(builder.module, kind, symbol)
     function.attributes.add("convergent")  # It may hold a barrier.
-    context.active_code_library.add_linking_file(device_library())
+    library = context.active_code_library
+    # cuda.jit(lto=True): Numba's linker, nvJitLink, optimises both together.
+    library.add_linking_file(device_library("ltoir" if getattr(library, "_lto", False) else "ptx"))
     answer = builder.call(function, arguments)
     return answer if gives else context.get_dummy_value()
 

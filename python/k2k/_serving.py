@@ -12,7 +12,7 @@ from types import TracebackType
 from k2k import _library
 from k2k._runtime import Runtime
 
-LIBRARY_NAME = "k2k_device.ptx"
+LIBRARY_KINDS = ("ptx", "ltoir")
 
 
 class Serving(Runtime):
@@ -123,16 +123,22 @@ def get_include() -> list[str]:
     )
 
 
-def device_library() -> str:
-    """The path of the device library: PTX with K2K's functions (k2k_dev_…), to link with kernels.
+def device_library(kind: str = "ptx") -> str:
+    """The path of the device library: K2K's functions (k2k_dev_…), to link with kernels.
 
-    It lies beside libk2k.so.
+    kind: "ptx", or "ltoir" for nvJitLink, which then optimises across K2K's functions and the
+    kernel's. Both lie beside libk2k.so.
 
-    FileNotFoundError: it is not there; the message says how to build it. LibraryError: libk2k.so
-    was not found.
+    ValueError: another kind. FileNotFoundError: it is not there; the message says how to build it.
+    LibraryError: libk2k.so was not found.
     """
+    if kind not in LIBRARY_KINDS:
+        raise ValueError(
+            f"there is no device library of the kind {kind!r}; "
+            f"there are {' and '.join(LIBRARY_KINDS)}"
+        )
     folder = Path(_library.path_of(_library.load())).resolve().parent
-    path = folder / LIBRARY_NAME
+    path = folder / f"k2k_device.{kind}"
     if not path.exists():
         raise FileNotFoundError(
             errno.ENOENT,

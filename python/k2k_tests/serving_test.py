@@ -40,7 +40,15 @@ def test_the_folders_for_compilers_hold_the_header_of_kernels() -> None:
 def test_names_the_build_that_makes_a_missing_device_library() -> None:
     if (Path(os.environ[_library.VARIABLE]).parent / "k2k_device.ptx").exists():
         assert Path(k2k.device_library()).read_text().startswith("//")
+        assert Path(k2k.device_library("ltoir")).stat().st_size > 0
         return
     with pytest.raises(FileNotFoundError, match=r"\./dev build --preset cuda") as caught:
         k2k.device_library()
     assert str(caught.value.filename).endswith("k2k_device.ptx")
+
+
+def test_names_the_kinds_of_the_device_library() -> None:
+    with pytest.raises(
+        ValueError, match="no device library of the kind 'cubin'; there are ptx and"
+    ):
+        k2k.device_library("cubin")
