@@ -62,14 +62,19 @@ def cases() -> list[tuple[str, Callable[[], Any], Mapping[str, Any], int]]:
     return found
 
 
+def rows_of(inputs: Mapping[str, Any], trials: int) -> dict[str, Any]:
+    """A row of inputs a trial: the given ones, again from the first."""
+    return {
+        name: np.resize(np.asarray(values, float), (trials, *np.shape(values)[1:]))
+        for name, values in inputs.items()
+    }
+
+
 def measured(
     make: Callable[[], Any], inputs: Mapping[str, Any], trials: int, sequences: int, numerics: Any
 ) -> tuple[float, float]:
     """(microseconds a trial, seconds of the first run with its compilation)."""
-    rows = {
-        name: np.resize(np.asarray(values, float), (trials, *np.shape(values)[1:]))
-        for name, values in inputs.items()
-    }
+    rows = rows_of(inputs, trials)
     begin = time.perf_counter()
     plan = psylang.compile(make(), numerics=numerics)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import atexit
 import functools
+import importlib
 import json
 import os
 import shutil
@@ -25,6 +26,7 @@ import numpy as np
 
 import psylang
 from psylang.cli.baseline import numba_ddm
+from psylang.cli.main import UsageError
 from psylang.runtime.errors import PsylangError
 from psylang.runtime.schedule import cores
 
@@ -33,6 +35,7 @@ DRIFT, NOISE, THRESHOLD, DT = 0.5, 1.0, 1.0, 1e-3
 ROUNDS, QUICK_ROUNDS = 9, 3
 PROCESSES, QUICK_PROCESSES = 9, 5
 FIXED_RUNS = 500
+ROUNDS_MAX = 10_000
 
 IMPORT = """
 import time
@@ -69,7 +72,30 @@ print(statistics.median(times), peak() - before)
 """
 
 
+FULL = Path(psylang.__file__).parents[1] / "bench_full.py"  # Of the repository alone.
+ONLY_FULL = ("only", "record", "resume", "rounds", "ssms")
+
+
 def main(options: argparse.Namespace) -> int:
+    return _full(options) if options.full else _medians(options)
+
+
+def _full(options: argparse.Namespace) -> int:
+    if not FULL.exists():
+        raise PsylangError(
+            "--full compares with PsyNeuLink by scripts of the repository, which are not "
+            "installed; clone it, and run ./dev psylang bench --full there"
+        )
+    if options.rounds is not None and not 2 <= options.rounds <= ROUNDS_MAX:
+        raise UsageError(f"--rounds is {options.rounds}; it must be 2 … {ROUNDS_MAX}")
+    sys.path.insert(0, str(FULL.parent))
+    return int(importlib.import_module(FULL.stem).main(options))
+
+
+def _medians(options: argparse.Namespace) -> int:
+    wrong = [f"--{name}" for name in ONLY_FULL if getattr(options, name)]
+    if wrong:
+        raise UsageError(f"{' and '.join(wrong)} goes with --full; add it")
     rounds = QUICK_ROUNDS if options.quick else ROUNDS
     processes = QUICK_PROCESSES if options.quick else PROCESSES
     from psylang.models import ddm

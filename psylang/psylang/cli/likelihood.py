@@ -24,7 +24,7 @@ def main(options: argparse.Namespace) -> int:
     data = columns(Path(options.data))
     starts = {name: _number("--start", name, one) for name, one in _pairs(options, "start")}
     limits = {name: _limits(name, one) for name, one in _pairs(options, "limits")}
-    found = (_closed if options.model == CLOSED else _simulated)(options, data, starts, limits)
+    found = (_closed if options.model == CLOSED else _of_model)(options, data, starts, limits)
     if isinstance(found, Fit):
         print(json.dumps(found.to_dict()) if options.json else found)
         return 0
@@ -82,7 +82,7 @@ def _closed(
     return float(ddm_log_density(rt, choice, **given).sum()), len(rt)
 
 
-def _simulated(
+def _of_model(
     options: argparse.Namespace,
     data: dict[str, Any],
     starts: Mapping[str, float],
@@ -93,17 +93,19 @@ def _simulated(
         raise UsageError("--fit is for ddm alone; a model needs --start NAME=VALUE")
     params = pairs("--param", options.param)
     options.param = [*options.param, *(f"{name}=0" for name in starts if name not in params)]
-    likelihood = SimulatedLikelihood(
-        plan_of(options),
-        method=options.method,
-        trials=options.trials,
-        seed=options.seed,
-        inputs=pairs("--input", options.input) or None,
-    )
+    plan, method = plan_of(options), options.method
+    given: dict[str, Any] = {
+        "trials": options.trials,
+        "seed": options.seed,
+        "inputs": pairs("--input", options.input) or None,
+    }
     if starts:
-        return likelihood.fit(data, starts, limits=limits, params=params)
+        return plan.fit(data, starts, limits=limits, params=params, method=method, **given)
     if limits:
         raise UsageError("--limits without --start: nothing is fitted")
+    if method == "closed":
+        raise UsageError("--method closed is for fits; give --start NAME=VALUE")
+    likelihood = SimulatedLikelihood(plan, method=method or "kde", **given)
     return likelihood.log_likelihood(data, params), len(next(iter(data.values())))
 
 

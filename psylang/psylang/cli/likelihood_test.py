@@ -78,6 +78,16 @@ def test_a_model_is_simulated(
     assert 0.5 < found["parameters"]["threshold"]["estimate"] < 0.9
 
 
+def test_a_fit_of_a_diffusion_has_the_closed_form(
+    file: str, data: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--fix", "non_decision_time=0.3", "--start", "drift=0.5", "--start", "threshold=0.9"]
+    assert main(["likelihood", DDM, file, *given, "--json"]) == 0
+    plan = compile(ddm(), vary=["drift", "threshold"], fix={"non_decision_time": 0.3})
+    expected = plan.fit(data, {"drift": 0.5, "threshold": 0.9}, method="closed")
+    assert json.loads(capsys.readouterr().out) == expected.to_dict()
+
+
 @pytest.mark.parametrize(
     ("text", "given", "message"),
     [
@@ -112,6 +122,7 @@ def test_mistakes_are_one_line(
     [
         (["--fit", "drift"], "--fit is for ddm alone; a model needs --start NAME=VALUE"),
         (["--limits", "drift=0,1"], "--limits without --start: nothing is fitted"),
+        (["--method", "closed"], "--method closed is for fits; give --start NAME=VALUE"),
         (["--start", "rate=1"], "rate"),
     ],
 )

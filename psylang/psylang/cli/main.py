@@ -12,7 +12,14 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from psylang.cli.options import add_common, add_likelihood, add_model, add_registers, add_run
+from psylang.cli.options import (
+    add_bench,
+    add_common,
+    add_likelihood,
+    add_model,
+    add_registers,
+    add_run,
+)
 from psylang.version import __version__
 
 EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
@@ -110,8 +117,7 @@ def parser() -> argparse.ArgumentParser:
         "run_fixed_us (a run of one trial), import_ms (import psylang alone). What cannot\n"
         "be measured here is null: numba_ddm_us without Numba, ddm_2threads_us with one core.",
     )
-    bench.add_argument("--quick", action="store_true", help="fewer repetitions; below 55 s")
-    bench.add_argument("--json", action="store_true", help="print one JSON object")
+    add_bench(bench)
 
     explain = add("explain", "tell what a model is compiled to, and what was left out")
     add_model(explain)

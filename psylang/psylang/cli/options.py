@@ -129,9 +129,10 @@ def add_likelihood(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--method",
-        choices=("kde", "bins"),
-        default="kde",
-        help="how simulated times become a density; default: kde",
+        choices=("closed", "kde", "bins"),
+        help="closed: the density in closed form, which fits of one drift-diffusion process have; "
+        "kde, bins: how simulated times become a density; default: closed where there is one, "
+        "else kde",
     )
     command.add_argument(
         "--trials",
@@ -149,6 +150,40 @@ def add_likelihood(command: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME=VALUE",
         help="an input: a value for all trials; may be repeated",
+    )
+
+
+def add_bench(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--quick", action="store_true", help="fewer repetitions; below 55 s without --full"
+    )
+    command.add_argument("--json", action="store_true", help="print one JSON object")
+    command.add_argument(
+        "--full",
+        action="store_true",
+        help="instead: the table of Psylang and its peers (PsyNeuLink in Python and LLVMRun, "
+        "Numba, ssm-simulators), with targets and verdicts; in the repository only. Ctrl-C keeps "
+        "the rows that have ended",
+    )
+    command.add_argument(
+        "--record",
+        action="store_true",
+        help="of --full: append its rows to bench/results/psylang_full.jsonl, else to "
+        "build/bench-results",
+    )
+    command.add_argument(
+        "--resume",
+        action="store_true",
+        help="of --full: leave out rows that this commit has there already from this machine",
+    )
+    command.add_argument(
+        "--only", action="append", default=[], metavar="ROW", help="of --full: this row; repeatable"
+    )
+    command.add_argument(
+        "--rounds", type=int, metavar="N", help="of --full: of each row; default 9"
+    )
+    command.add_argument(
+        "--ssms", metavar="PYTHON", help="of --full: a Python that has ssm-simulators 0.14"
     )
 
 

@@ -12,6 +12,20 @@ caller with fewer rows moves the pointer back. Elements are NumPy's; a bool is o
 read at its sequence's begin and written at its end.
 
 Threading: any number of threads may run disjoint ranges at once.
+
+A program with large searches outside of loops has two more functions, for threads that share the
+candidates of one trial:
+
+    i64 psylang_searches(i64 which)
+    void psylang_part(i64 which, i64 trial, i64 low, i64 high, i64 seed, void** buffers,
+                      void* found)
+
+psylang_searches tells how many candidates search `which` has; 0 if there is none. psylang_part
+computes the best of the candidates low … high - 1 of a trial's search, and stores it as record
+`which` of `found` (FOUND); the records before it are the results of the whole searches before it.
+With the number of searches for `which` it computes the rest of the trial from all their records:
+its outputs and states. Rows of states and generators are then of the trial's number. Each call
+advances the generators as the trial up to there does, so a search needs a copy of them.
 """
 
 from __future__ import annotations
@@ -25,6 +39,7 @@ from psylang.ir.graph import Program
 from psylang.ir.seeds import key_of, salt_of
 
 SYMBOL = "psylang_run"
+SEARCHES, PART = "psylang_searches", "psylang_part"
 
 # NumPy's RandomState in the format of get_state(), and the salt of its seeds (ir/seeds.py).
 GENERATOR = np.dtype(
@@ -36,6 +51,9 @@ GENERATOR = np.dtype(
         ("salt", np.uint32, 2),
     ]
 )
+
+# The best candidate of a search: its cost, and its number, -1 if there is none.
+FOUND = np.dtype([("cost", np.float64), ("number", np.int32)], align=True)
 
 
 @dataclass(frozen=True)

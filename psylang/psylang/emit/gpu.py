@@ -29,8 +29,8 @@ import llvmlite.ir as ll
 
 from psylang.emit import abi
 from psylang.emit.arguments import Arguments
-from psylang.emit.kernel import CANDIDATES_MIN
 from psylang.emit.lanes import ELEMENTS, I32, I64, POINTER, Lanes, Term
+from psylang.emit.parts import CANDIDATES_MIN
 from psylang.emit.regions import (
     Candidate,
     Environment,

@@ -17,15 +17,13 @@ import llvmlite.ir as ll
 
 from psylang.emit import abi
 from psylang.emit.arguments import Arguments
-from psylang.emit.lanes import I8, I64, POINTER, Lanes, Term
+from psylang.emit.lanes import I8, I32, I64, POINTER, Lanes, Term
+from psylang.emit.parts import CANDIDATES_MIN, Parts, constant_count, drawing, generators_at
 from psylang.emit.regions import Environment, Regions, Terms, only_loop, used
-from psylang.emit.rows import Rows
-from psylang.emit.twister import GENERATOR_BYTES, generator_functions
+from psylang.emit.rows import Rows, addresses
+from psylang.emit.twister import generator_functions
 from psylang.ir.graph import Op, Program
-from psylang.ir.ops import RESEEDS
 from psylang.ir.types import DType, Type
-
-CANDIDATES_MIN = 64  # Searches of fewer candidates do not use lanes.
 
 
 @dataclass
@@ -51,10 +49,10 @@ class Kernel:
         self._generators = generator_functions(self.module) if exact and program.streams else {}
         table = abi.buffers_of(program)
         self._table = table
-        addresses = [self._address(buffers, index) for index in range(table.count)]
-        self._rows = Rows(self._lanes, addresses)
+        self._rows = Rows(self._lanes, addresses(self._builder, buffers, table.count))
         self._arguments = Arguments(self._lanes, self._rows, program, self.varying, self._seed)
         self._generator_row: Any = None
+        self._parts = Parts(self.module, program, self.width, self.varying, self._generators)
 
     def emit(self) -> None:
         """The whole function."""
@@ -81,22 +79,27 @@ class Kernel:
             self._sequences(self.width)
             self._sequences(1)
         self._builder.ret_void()
+        self._parts.emit()
 
     # Arguments and results.
 
-    def _address(self, buffers: Any, index: int) -> Any:
-        place = self._builder.gep(buffers, [I64(index)], source_etype=POINTER)
-        return self._builder.load(place, typ=POINTER)
-
     def _regions(self, free: bool = False) -> Regions:
-        return Regions(self._lanes, self._draw, free, self._generator_row)
+        draw = drawing(self._builder, self._generators, self._generator_row)
+        return Regions(self._lanes, draw, free, self._generator_row)
 
-    def _draw(self, op: Op, operands: list[Terms]) -> Term:
-        offset = op.attributes["stream"] * GENERATOR_BYTES
-        state = self._builder.gep(self._generator_row, [I64(offset)], source_etype=I8)
-        given = [state, operands[2][0].llvm] if op.name == RESEEDS else [state]
-        value = self._builder.call(self._generators[op.name], given)
-        return Term(value, DType.F64, False)
+    def _body(self, regions: Regions, env: Environment) -> None:
+        """Emits the body's operations; shared searches are called."""
+        for place, op in enumerate(self.program.body.ops):
+            if place not in self._parts.searches:
+                regions.ops([op], env)
+                continue
+            with self._builder.goto_entry_block():
+                found = self._builder.alloca(I8, size=abi.FOUND.itemsize)
+            found.align, found.type = 8, POINTER
+            bounds = I32(0), I32(self._parts.searches[place])
+            self._parts.call(self._lanes, place, env, bounds, found, self._generator_row)
+            results = self._parts.result(self._lanes, place, found)
+            env.update(zip(op.results, results, strict=True))
 
     def _spill(self, vector: Any) -> Any:
         """Memory with one element per lane."""
@@ -138,7 +141,7 @@ class Kernel:
         trial = builder.phi(I64)
         trial.add_incoming(self._begin, before)
         env = {**uniform, **self._arguments.of_trial(trial)}
-        self._regions(free=True).ops(self.program.body.ops, env)
+        self._body(self._regions(free=True), env)
         self._arguments.store_outputs(env, trial)
         following = builder.add(trial, I64(1))
         trial.add_incoming(following, builder.block)
@@ -332,10 +335,8 @@ class Kernel:
             sequence = builder.add(lanes.splat_llvm(base), lanes.lane_numbers(DType.I64))
             trials = lanes.splat_llvm(trials)
         if self._generators:
-            row = builder.mul(base, I64(GENERATOR_BYTES * len(self.program.streams)))
-            self._generator_row = builder.gep(
-                self._rows.buffer(self._table.generators), [row], source_etype=I8
-            )
+            first = self._rows.buffer(self._table.generators)
+            self._generator_row = generators_at(builder, self.program, first, base)
         first_trial = builder.mul(sequence, trials)
         states = list(enumerate(self.program.states, self._table.states))
         begin = [self._rows.load(index, sequence, state.type) for index, state in states]
@@ -365,7 +366,7 @@ class Kernel:
             **self._arguments.of_trial(trial),
             **{arguments[index]: terms for (index, _), terms in zip(states, held, strict=True)},
         }
-        self._regions(free).ops(self.program.body.ops, env)
+        self._body(self._regions(free), env)
         self._store_trials(env, trial, vector)
         outputs = len(self.program.outputs)
         for olds, value in zip(held, self.program.body.yields[outputs:], strict=True):
@@ -407,8 +408,5 @@ def _varies(terms: Terms) -> bool:
 
 def _small_search(op: Op, program: Program) -> bool:
     """A search of a constant, small number of candidates."""
-    for other in program.body.walk():
-        if op.operands[0] in other.results:
-            value = other.attributes.get("value")
-            return other.name == "constant" and isinstance(value, int) and value < CANDIDATES_MIN
-    return False
+    count = constant_count(op, program)
+    return count is not None and count < CANDIDATES_MIN

@@ -70,7 +70,7 @@ class Regions:
             case "if":
                 return self._if(op, operands[0][0], env)
             case "argmin":
-                return self._argmin(op, operands[0][0], env)
+                return self.search(op, I32(0), operands[0][0], env)
             case "constant":
                 return [self._constant(op)]
             case "stack":
@@ -196,16 +196,16 @@ class Regions:
     def _all_lanes(self) -> Any:
         return self.lanes.splat(self.lanes.constant(1, DType.BOOL)).llvm
 
-    def _argmin(self, op: Op, count: Term, env: Environment) -> Sequence[Terms]:
-        """Emits a loop over candidates, one per lane if the lanes are free."""
+    def search(self, op: Op, low: Any, high: Term, env: Environment) -> Sequence[Terms]:
+        """Emits a loop over candidates low … high - 1, one per lane if the lanes are free."""
         lanes, builder = self.lanes, self.lanes.builder
         (body,) = op.regions
         cost_type = op.results[1].type.dtype
         in_lanes = self._free and lanes.width > 1
         width = lanes.width if in_lanes else 1
-        wide = in_lanes or self._varies_inside(body, env) or count.varies
+        wide = in_lanes or self._varies_inside(body, env) or high.varies
         # The lanes' own counts end their searches; the longest ends the loop.
-        most = self._longest(count) if count.varies else count.llvm
+        most = self._longest(high) if high.varies else high.llvm
         none = lanes.constant(-1, DType.I32)
         infinity = lanes.constant(float("inf"), cost_type)
         first = [lanes.splat(one) if wide else one for one in (none, infinity)]
@@ -218,7 +218,7 @@ class Regions:
         builder.position_at_end(head)
         base = builder.phi(I32)
         best, least = (builder.phi(one.llvm.type) for one in first)
-        for phi, value in ((base, I32(0)), (best, first[0].llvm), (least, first[1].llvm)):
+        for phi, value in ((base, low), (best, first[0].llvm), (least, first[1].llvm)):
             phi.add_incoming(value, before)
         builder.cbranch(builder.icmp_signed("<", base, most), block, after)
         builder.position_at_end(block)
@@ -232,8 +232,8 @@ class Regions:
         self._free = free
         number, value = (lanes.splat(one).llvm if wide else one.llvm for one in (candidate, cost))
         better = improves(lanes, (value, number), (least, best), wide)
-        if in_lanes or count.varies:
-            limit = lanes.splat(count).llvm
+        if in_lanes or high.varies:
+            limit = lanes.splat(high).llvm
             better = builder.and_(better, builder.icmp_signed("<", number, limit))
         best.add_incoming(builder.select(better, number, best), builder.block)
         least.add_incoming(builder.select(better, value, least), builder.block)

@@ -7,8 +7,14 @@ from typing import Any
 
 import llvmlite.ir as ll
 
-from psylang.emit.lanes import ELEMENTS, I8, I32, I64, Lanes, Term
+from psylang.emit.lanes import ELEMENTS, I8, I32, I64, POINTER, Lanes, Term
 from psylang.ir.types import DType, Type
+
+
+def addresses(builder: Any, buffers: Any, count: int) -> list[Any]:
+    """The addresses in the table of buffers."""
+    places = (builder.gep(buffers, [I64(index)], source_etype=POINTER) for index in range(count))
+    return [builder.load(place, typ=POINTER) for place in places]
 
 
 class Rows:
@@ -65,4 +71,4 @@ class Rows:
         return builder.load(place, typ=ELEMENTS[type.dtype])
 
 
-__all__ = ["Rows"]
+__all__ = ["Rows", "addresses"]

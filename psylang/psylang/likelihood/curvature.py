@@ -1,8 +1,9 @@
 """Standard errors at a maximum: those of the inverse Hessian (Fisher's observed information).
 
-The Hessian of a smooth height is taken by central differences, of a step in proportion to the error
-itself. The best point of a simulated height stands on a ripple, and differences from it give errors
-that are far too small: there a quadratic function is fitted to points within about two errors.
+The Hessian of a smooth height is taken by central differences, of its slopes where they are known,
+of a step in proportion to the error itself. The best point of a simulated height stands on a
+ripple, and differences from it give errors that are far too small: there a quadratic function is
+fitted to points within about two errors.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ WIDTHS_MAX = 30
 SEED = 1  # Of the points: a fit is the same each time.
 
 Height = Callable[[Floats], float]
+Slopes = Callable[[Floats], Floats]
 Whole = NDArray[np.intp]
+# At a point, by steps along some axes.
+Hessian = Callable[[Floats, Floats, Whole], Floats]
 
 
 @dataclass(frozen=True)
@@ -40,11 +44,11 @@ class Place:
 
 
 def errors_at(
-    at: Height, names: list[str], place: Place, smooth: bool
+    at: Height, names: list[str], place: Place, smooth: bool, slopes: Slopes | None = None
 ) -> tuple[dict[str, float], tuple[str, ...]]:
     """By name, of the parameters that are at no limit; the notes say why others are NaN.
 
-    at: minus the height.
+    at: minus the height. slopes: its derivatives, if they are known.
     """
     errors = dict.fromkeys(names, math.nan)
     near = place.room <= NEAR * place.unit
@@ -55,7 +59,12 @@ def errors_at(
     ]
     inner = np.flatnonzero(~near)
     if inner.size:
-        covariance = (_by_differences if smooth else _by_regression)(at, place, inner)
+        if slopes is not None:
+            covariance = _by_differences(_of_slopes(slopes), place, inner)
+        elif smooth:
+            covariance = _by_differences(_of_heights(at), place, inner)
+        else:
+            covariance = _by_regression(at, place, inner)
         if covariance is None:
             notes.append(
                 "the likelihood is flat or has no maximum here: there are no standard errors"
@@ -66,13 +75,13 @@ def errors_at(
     return errors, tuple(notes)
 
 
-def _by_differences(at: Height, place: Place, inner: Whole) -> Floats | None:
+def _by_differences(hessian: Hessian, place: Place, inner: Whole) -> Floats | None:
     """The covariance; None: there is none."""
     steps = np.minimum(FIRST * place.unit, place.room / 4)[inner]
     covariance = None
     # The first errors only give the steps of the second ones.
     for _ in range(2):
-        covariance = _inverse(_hessian(at, place.best, steps, inner))
+        covariance = _inverse(hessian(place.best, steps, inner))
         if covariance is None:
             return None
         steps = np.minimum(STEP * np.sqrt(np.diag(covariance)), place.room[inner] / 4)
@@ -139,21 +148,39 @@ def _inverse(hessian: Floats) -> Floats | None:
     return np.asarray(inverse.T @ inverse)
 
 
-def _hessian(at: Height, best: Floats, steps: Floats, inner: Whole) -> Floats:
-    """By central differences; infinite or NaN where the function is not finite."""
-    moves = np.zeros((len(inner), len(best)))
-    moves[np.arange(len(inner)), inner] = steps
-    middle = at(best)
-    made = np.empty((len(inner), len(inner)))
-    with np.errstate(invalid="ignore"):
-        for i, one in enumerate(moves):
-            made[i, i] = (at(best + one) - 2 * middle + at(best - one)) / steps[i] ** 2
-            for j, other in enumerate(moves[:i]):
-                corners = (
-                    at(best + one + other)
-                    - at(best + one - other)
-                    - at(best - one + other)
-                    + at(best - one - other)
-                )
-                made[i, j] = made[j, i] = corners / (4 * steps[i] * steps[j])
-    return made
+def _of_slopes(slopes: Slopes) -> Hessian:
+    """By central differences; NaN where a slope is not finite."""
+
+    def hessian(best: Floats, steps: Floats, inner: Whole) -> Floats:
+        made = np.empty((len(inner), len(inner)))
+        for row, (i, step) in enumerate(zip(inner, steps, strict=True)):
+            move = np.zeros(len(best))
+            move[i] = step
+            made[row] = (slopes(best + move) - slopes(best - move))[inner] / (2 * step)
+        return np.asarray((made + made.T) / 2)
+
+    return hessian
+
+
+def _of_heights(at: Height) -> Hessian:
+    """By central differences; infinite or NaN where the height is not finite."""
+
+    def hessian(best: Floats, steps: Floats, inner: Whole) -> Floats:
+        moves = np.zeros((len(inner), len(best)))
+        moves[np.arange(len(inner)), inner] = steps
+        middle = at(best)
+        made = np.empty((len(inner), len(inner)))
+        with np.errstate(invalid="ignore"):
+            for i, one in enumerate(moves):
+                made[i, i] = (at(best + one) - 2 * middle + at(best - one)) / steps[i] ** 2
+                for j, other in enumerate(moves[:i]):
+                    corners = (
+                        at(best + one + other)
+                        - at(best + one - other)
+                        - at(best - one + other)
+                        + at(best - one - other)
+                    )
+                    made[i, j] = made[j, i] = corners / (4 * steps[i] * steps[j])
+        return made
+
+    return hessian

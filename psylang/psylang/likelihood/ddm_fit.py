@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from psylang.likelihood.data import Columns, Floats, observed
 from psylang.likelihood.ddm import PARAMETERS, checked, log_densities
+from psylang.likelihood.ddm_gradient import log_densities_and_slopes
 from psylang.likelihood.errors import LikelihoodError
 from psylang.likelihood.fitted import Fit
 from psylang.likelihood.maximum import Range, maximise
 
-CHANGE = 1e-5  # Of a quadrature; a fit needs less than the density promises.
+# Of a quadrature's logarithms and slopes; a fit needs less than the density promises.
+CHANGE, SLOPE_CHANGE = 1e-5, 1e-4
 DEFAULTS: Mapping[str, float] = {"z": 0.5, "t": 0.0, "sv": 0.0, "sz": 0.0, "st": 0.0}
 
 
@@ -50,17 +53,43 @@ def fit(
     constant = {name: one for name, one in {**DEFAULTS, **fixed}.items() if name not in vary}
     ranges = _ranges(rt, choice, vary, constant, start)
     checked({**constant, **{name: one.start for name, one in ranges.items()}})
-    upper = choice == 1
-    rows = {name: np.full(len(rt), float(one)) for name, one in constant.items()}
+    likelihood = Likelihood(rt, choice == 1)
 
     def height(given: dict[str, float]) -> float:
-        if not _possible({**constant, **given}):
-            return -math.inf
-        p = {**rows, **{name: np.full(len(rt), one) for name, one in given.items()}}
-        return float(log_densities(rt, upper, p, CHANGE).sum())
+        return likelihood.height({**constant, **given})
 
-    found = maximise(height, ranges)
+    def slopes(given: dict[str, float]) -> tuple[float, dict[str, float]]:
+        top, by = likelihood.slopes({**constant, **given})
+        return top, {name: by[name] for name in given}
+
+    found = maximise(height, ranges, slopes=slopes)
     return found.as_fit("drift diffusion", constant, len(rt))
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """Of all trials at one point of PARAMETERS; -inf where the point is beyond their limits."""
+
+    rt: Floats
+    upper: NDArray[np.bool_]
+
+    def height(self, p: Mapping[str, float]) -> float:
+        if not _possible(p):
+            return -math.inf
+        return float(log_densities(self.rt, self.upper, self._rows(p), CHANGE).sum())
+
+    def slopes(self, p: Mapping[str, float]) -> tuple[float, dict[str, float]]:
+        """The height, and its derivatives, which are NaN where the height is -inf."""
+        if not _possible(p):
+            return -math.inf, dict.fromkeys(PARAMETERS, math.nan)
+        rows = self._rows(p)
+        logs, by = log_densities_and_slopes(self.rt, self.upper, rows, CHANGE, SLOPE_CHANGE)
+        top = float(logs.sum())
+        total = by.sum(axis=1) if math.isfinite(top) else np.full(len(PARAMETERS), math.nan)
+        return top, dict(zip(PARAMETERS, total.tolist(), strict=True))
+
+    def _rows(self, p: Mapping[str, float]) -> dict[str, Floats]:
+        return {name: np.full(len(self.rt), p[name]) for name in PARAMETERS}
 
 
 def _names(vary: Sequence[str], fixed: Mapping[str, float], start: Mapping[str, float]) -> None:
@@ -83,8 +112,10 @@ def _names(vary: Sequence[str], fixed: Mapping[str, float], start: Mapping[str, 
 
 
 def _possible(p: Mapping[str, float]) -> bool:
-    """Within the limits that two parameters have together."""
-    return p["z"] - p["sz"] / 2 > 0 and p["z"] + p["sz"] / 2 < 1 and p["st"] <= 2 * p["t"]
+    """Within the limits of the density."""
+    widths = min(p["t"], p["sv"], p["sz"], p["st"]) >= 0 and p["st"] <= 2 * p["t"]
+    inside = p["z"] - p["sz"] / 2 > 0 and p["z"] + p["sz"] / 2 < 1
+    return widths and inside and p["a"] > 0
 
 
 def _ranges(

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from psylang.likelihood import Fit, LikelihoodError, ddm_log_density, fit
+from psylang.likelihood import Fit, LikelihoodError, ddm_fit, ddm_log_density, fit
 from psylang.likelihood.ddm_fit import ez
+from psylang.likelihood.maximum import maximise
 from psylang.likelihood.samples_fixture import drawn
 
 TRUE = {"v": 0.8, "a": 1.4, "z": 0.6, "t": 0.3}
@@ -145,3 +146,21 @@ def test_without_scipy_a_fit_names_the_extra(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "scipy.optimize", None)
     with pytest.raises(LikelihoodError, match=r"a fit needs scipy: pip install 'psylang\[fit\]'"):
         fit(GOOD)
+
+
+@pytest.mark.parametrize("names", ["v a t", "v a z t", "v a z t sv"])
+def test_the_simplex_finds_the_same_maximum_in_five_times_the_evaluations(
+    names: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vary = names.split()
+    data = drawn(500, 3, v=1.0, a=1.4, z=0.5, t=0.3, sv=0.8 if "sv" in vary else 0.0)
+    found = fit(data, vary=vary)
+    monkeypatch.setattr(
+        ddm_fit, "maximise", lambda height, ranges, slopes: maximise(height, ranges)
+    )
+    other = fit(data, vary=vary)
+    assert found.log_likelihood == pytest.approx(other.log_likelihood, abs=1e-5)
+    for name, value in other.parameters.items():
+        assert abs(found.parameters[name] - value) < 0.01 * other.standard_errors[name]
+        assert found.standard_errors[name] == pytest.approx(other.standard_errors[name], rel=0.02)
+    assert other.evaluations > 5 * found.evaluations

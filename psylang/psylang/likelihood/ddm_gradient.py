@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psylang.likelihood.data import Floats
-from psylang.likelihood.ddm import CHANGE, PARAMETERS, averaged, cells, lower_rows
+from psylang.likelihood.ddm import (
+    CHANGE,
+    PARAMETERS,
+    Moves,
+    averaged,
+    cells,
+    lower_rows,
+)
 from psylang.likelihood.first_passage import LEAST, passage_slopes
 
 SLOPE_CHANGE = 1e-6
@@ -25,11 +32,16 @@ GREATEST = 1e150  # Beyond it a slope's square is infinite, which no sampler can
 
 
 def log_densities_and_slopes(
-    rt: Floats, upper: Any, p: Mapping[str, Floats]
+    rt: Floats,
+    upper: Any,
+    p: Mapping[str, Floats],
+    change: float = CHANGE,
+    slope_change: float = SLOPE_CHANGE,
 ) -> tuple[Floats, Floats]:
     """Logarithms of the densities, and their derivatives: (PARAMETERS, rows).
 
     Of checked rows, as ddm.log_densities(). Where the density is 0, derivatives are 0.
+    change, slope_change: see CHANGE, SLOPE_CHANGE.
     """
     rows = lower_rows(rt, upper, p)
     possible = rows["tau"] + rows["st"] / 2 > 0
@@ -40,7 +52,7 @@ def log_densities_and_slopes(
     made[: SV + 1, plain] = _at(*(rows[name][plain] for name in ("tau", "v", "a", "w", "sv")))
     if spread.any():
         some = {name: one[spread] for name, one in rows.items()}
-        made[:, spread] = averaged(some, _block, _moves)
+        made[:, spread] = averaged(some, _block, _moves(change, slope_change))
     mirrored = np.where(upper, -1.0, 1.0)
     slopes = np.stack(
         [mirrored * made[V], made[A], mirrored * made[W], -made[TAU], *made[SV : ST + 1]]
@@ -100,8 +112,11 @@ def _moment_slopes(cell: Mapping[str, Floats], by_at: Floats) -> tuple[Floats, F
     return by_tau, by_st
 
 
-def _moves(one: Floats, better: Floats) -> NDArray[np.bool_]:
-    with np.errstate(invalid="ignore"):  # Of -inf twice.
-        near = np.abs(better - one) < SLOPE_CHANGE * np.maximum(np.abs(better), 1.0)
-        near[0] = np.abs(better[0] - one[0]) < CHANGE
-        return np.asarray(~(near | (better == one)).all(axis=0))
+def _moves(change: float, slope_change: float) -> Moves:
+    def moves(one: Floats, better: Floats) -> NDArray[np.bool_]:
+        with np.errstate(invalid="ignore"):  # Of -inf twice.
+            near = np.abs(better - one) < slope_change * np.maximum(np.abs(better), 1.0)
+            near[0] = np.abs(better[0] - one[0]) < change
+            return np.asarray(~(near | (better == one)).all(axis=0))
+
+    return moves

@@ -1,7 +1,8 @@
 """The maximum of a log-likelihood within limits.
 
-The search is the simplex of Nelder and Mead, because a likelihood may be -inf beside its maximum
-and may be simulated; it begins anew at its result until that gains nothing.
+With slopes the search is L-BFGS-B (climb.py). Without them, or where that ends at a ridge, it is
+the simplex of Nelder and Mead, because a likelihood may be -inf beside its maximum and may be
+simulated. Both begin anew at their result until that gains nothing.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from psylang.likelihood.climb import Box, Reached, climb
 from psylang.likelihood.curvature import Place, errors_at
 from psylang.likelihood.data import Floats
 from psylang.likelihood.errors import LikelihoodError
@@ -74,13 +77,19 @@ class Maximum:
         )
 
 
+# A height, and its derivatives by name.
+Slopes = Callable[[dict[str, float]], tuple[float, Mapping[str, float]]]
+
+
 def maximise(
     function: Callable[[dict[str, float]], float],
     ranges: Mapping[str, Range],
     fineness: Fineness = COMPUTED,
+    slopes: Slopes | None = None,
 ) -> Maximum:
     """The greatest value of `function`, which may be -inf but not NaN.
 
+    slopes: the same height with its derivatives, which the search then follows.
     LikelihoodError: there is no scipy, or the value at the start is not finite.
     """
     try:
@@ -88,52 +97,75 @@ def maximise(
     except ImportError:
         raise LikelihoodError("a fit needs scipy: pip install 'psylang[fit]'") from None
     names = list(ranges)
-    unit = np.array([one.scale for one in ranges.values()])
-    low = np.array([one.low for one in ranges.values()])
-    high = np.array([one.high for one in ranges.values()])
+    limits = [(one.scale, one.low, one.high) for one in ranges.values()]
+    box = Box(*np.array(limits, dtype=np.float64).T)
     count = 0
+
+    def named(point: Floats) -> dict[str, float]:
+        return dict(zip(names, point.tolist(), strict=True))
 
     def at(point: Floats) -> float:
         """Minus the height, in parameters."""
         nonlocal count
         count += 1
-        return -function(dict(zip(names, point.tolist(), strict=True)))
+        return -function(named(point))
 
-    best = np.array([one.start for one in ranges.values()])
-    least = at(best)
-    if not math.isfinite(least):
-        shown = ", ".join(f"{name} {value:.4g}" for name, value in zip(names, best, strict=True))
+    def sloped(point: Floats) -> tuple[float, Floats]:
+        nonlocal count
+        assert slopes is not None
+        count += 1
+        height, by_name = slopes(named(point))
+        return -height, np.array([-by_name[name] for name in names])
+
+    begin = np.array([one.start for one in ranges.values()])
+    best = Reached(begin, at(begin), False)
+    if not math.isfinite(best.least):
+        shown = ", ".join(f"{name} {value:.4g}" for name, value in named(begin).items())
         raise LikelihoodError(
             f"the data have the likelihood 0 at the start of the search ({shown}); give another one"
         )
-    converged = False
+    if slopes is not None:
+        best = climb(minimize, sloped, begin, box, fineness.gain)
+    if not best.settled:
+        best = _by_simplex(minimize, at, best, box, fineness)
+    point = best.point
+    around = Place(point, box.unit, np.minimum(point - box.low, box.high - point))
+    bends = None if slopes is None else lambda one: sloped(one)[1]
+    errors, notes = errors_at(at, names, around, fineness.smooth, bends)
+    return Maximum(named(point), errors, -best.least, count, best.settled, notes)
+
+
+def _by_simplex(
+    minimise: Callable[..., Any],
+    at: Callable[[Floats], float],
+    begin: Reached,
+    box: Box,
+    fineness: Fineness,
+) -> Reached:
+    best, least = begin.point, begin.least
     for turn in range(RESTARTS_MAX):
         origin = best
-        ended = minimize(
-            lambda x, origin=origin: at(np.clip(origin + x * unit, low, high)),
-            np.zeros(len(names)),
+        ended = minimise(
+            lambda x, origin=origin: at(box.inside(origin + x * box.unit)),
+            np.zeros(len(origin)),
             method="Nelder-Mead",
             options={
-                "initial_simplex": _simplex(origin, unit * 0.5**turn, low, high, unit),
+                "initial_simplex": _simplex(origin, box.unit * 0.5**turn, box),
                 "xatol": fineness.near,
                 "fatol": fineness.level,
-                "maxfev": EVALUATIONS_MAX * len(names),
+                "maxfev": EVALUATIONS_MAX * len(origin),
             },
         )
         gain = least - float(ended.fun)
         if gain > 0:
-            best, least = np.clip(origin + ended.x * unit, low, high), float(ended.fun)
+            best, least = box.inside(origin + ended.x * box.unit), float(ended.fun)
         if ended.success and gain < fineness.gain:
-            converged = True
-            break
-    around = Place(best, unit, np.minimum(best - low, high - best))
-    errors, notes = errors_at(at, names, around, fineness.smooth)
-    values = dict(zip(names, best.tolist(), strict=True))
-    return Maximum(values, errors, -least, count, converged, notes)
+            return Reached(best, least, True)
+    return Reached(best, least, False)
 
 
-def _simplex(origin: Floats, size: Floats, low: Floats, high: Floats, unit: Floats) -> Floats:
+def _simplex(origin: Floats, size: Floats, box: Box) -> Floats:
     """The origin and a step along each axis, away from the nearer limit."""
-    away = np.where(high - origin >= origin - low, 1.0, -1.0)
-    corners = np.clip(origin + np.diag(away * size), low, high)
-    return np.vstack([np.zeros(len(origin)), (corners - origin) / unit])
+    away = np.where(box.high - origin >= origin - box.low, 1.0, -1.0)
+    corners = box.inside(origin + np.diag(away * size))
+    return np.vstack([np.zeros(len(origin)), (corners - origin) / box.unit])

@@ -132,7 +132,7 @@ class SimulatedLikelihood:
         """
         rt, choice = self._observed(data)
         params, limits = dict(params or {}), dict(limits or {})
-        ranges = self._ranges(start, limits, params)
+        ranges = ranges_of(self.plan.parameters, start, limits, params)
 
         def height(given: dict[str, float]) -> float:
             try:
@@ -189,35 +189,37 @@ class SimulatedLikelihood:
         edges[0], edges[-1] = low, max(high, edges[-1])
         return edges
 
-    def _ranges(
-        self,
-        start: Mapping[str, float],
-        limits: Mapping[str, tuple[float, float]],
-        params: Mapping[str, Any],
-    ) -> dict[str, Range]:
-        known = {name: one for name, one in self.plan.parameters.items() if np.ndim(one) == 0}
-        if not start:
-            raise LikelihoodError(f"start is empty; give values of some of {', '.join(known)}")
-        made = {}
-        for name, value in start.items():
-            if name not in known:
-                raise LikelihoodError(
-                    f"start: there is no parameter `{name}` of one number; there is "
-                    f"{', '.join(known) or 'none'}"
-                )
-            if name in params:
-                raise LikelihoodError(f"{name} is in start and in params; leave it in one of them")
-            low, high = limits.get(name, (-math.inf, math.inf))
-            if not low <= value <= high or low == high:
-                raise LikelihoodError(
-                    f"start: {name} is {value}; it must be within its limits {low} … {high}"
-                )
-            scale = max(0.1 * abs(value), 0.05)
-            made[name] = Range(float(value), min(scale, (high - low) / 4), low, high)
-        lost = [name for name in limits if name not in start]
-        if lost:
-            raise LikelihoodError(f"limits has {', '.join(lost)}, which start has not")
-        return made
+
+def ranges_of(
+    parameters: Mapping[str, NDArray[Any]],
+    start: Mapping[str, float],
+    limits: Mapping[str, tuple[float, float]],
+    params: Mapping[str, Any],
+) -> dict[str, Range]:
+    """Where a search begins and ends. parameters: those of the plan. Errors as of fit()."""
+    known = {name: one for name, one in parameters.items() if np.ndim(one) == 0}
+    if not start:
+        raise LikelihoodError(f"start is empty; give values of some of {', '.join(known)}")
+    made = {}
+    for name, value in start.items():
+        if name not in known:
+            raise LikelihoodError(
+                f"start: there is no parameter `{name}` of one number; there is "
+                f"{', '.join(known) or 'none'}"
+            )
+        if name in params:
+            raise LikelihoodError(f"{name} is in start and in params; leave it in one of them")
+        low, high = limits.get(name, (-math.inf, math.inf))
+        if not low <= value <= high or low == high:
+            raise LikelihoodError(
+                f"start: {name} is {value}; it must be within its limits {low} … {high}"
+            )
+        scale = max(0.1 * abs(value), 0.05)
+        made[name] = Range(float(value), min(scale, (high - low) / 4), low, high)
+    lost = [name for name in limits if name not in start]
+    if lost:
+        raise LikelihoodError(f"limits has {', '.join(lost)}, which start has not")
+    return made
 
 
 def _bins(bins: int | Sequence[float] | Floats) -> int | Floats:

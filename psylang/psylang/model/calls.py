@@ -50,8 +50,28 @@ def _wider(build: Builder, name: str, a: Value, b: Value) -> Value:
     return build.select(build.op("ne", b, b), b, build.op(name, a, b))
 
 
+def _spread(build: Builder, x1: Datum, x2: Datum) -> tuple[Value, Value]:
+    """Two operands, of which an array of one element stands for all elements of the other one."""
+    a, b = as_float(build, x1), as_float(build, x2)
+    if a.type.size == 1 and len(a.type.shape) <= len(b.type.shape):
+        a = build.extract(a, *(0,) * len(a.type.shape)) if a.type.shape != b.type.shape else a
+    elif b.type.size == 1 and len(b.type.shape) <= len(a.type.shape):
+        b = build.extract(b, *(0,) * len(b.type.shape))
+    return a, b
+
+
+def _either(name: str) -> Written:
+    """NumPy's fmax and fmin: the other operand if one is NaN."""
+
+    def write(build: Builder, x1: Datum, x2: Datum) -> Value:
+        a, b = _spread(build, x1, x2)
+        return build.select(build.op("ne", a, a), b, build.op(name, a, b))
+
+    return write
+
+
 def _pairwise(name: str) -> Written:
-    return lambda build, x1, x2: _wider(build, name, as_float(build, x1), as_float(build, x2))
+    return lambda build, x1, x2: _wider(build, name, *_spread(build, x1, x2))
 
 
 def _reduced(name: str) -> Written:
@@ -206,6 +226,8 @@ TABLE: dict[Any, Written] = {
     np.copy: _array,
     np.maximum: _pairwise("max"),
     np.minimum: _pairwise("min"),
+    np.fmax: _either("max"),
+    np.fmin: _either("min"),
     np.max: _reduced("max"),
     np.min: _reduced("min"),
     np.sum: _sum,

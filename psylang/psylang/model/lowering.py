@@ -16,6 +16,7 @@ from psylang.model.arithmetic import elements
 from psylang.model.blueprint import Blueprint, External, Projection
 from psylang.model.cells import Key
 from psylang.model.checks import parameter_of, within
+from psylang.model.closed_form import closed_form_of
 from psylang.model.context import ESTIMATES, Context
 from psylang.model.control import ControlSignal
 from psylang.model.errors import ModelError, listed
@@ -85,7 +86,8 @@ def _signals(model: Blueprint) -> list[ControlSignal]:
 def rules_of(model: Blueprint, fix: dict[str, Any]) -> Rules:
     """See Model.rules."""
     signals = {one.name: one.signal() for one in _signals(model)}
-    return Rules(_values(model, fix), model.limits, model.relations, signals, model.formulas)
+    values, form = _values(model, fix), closed_form_of(model)
+    return Rules(values, model.limits, model.relations, signals, model.formulas, form)
 
 
 def _varied(model: Blueprint, vary: Iterable[str], fix: Mapping[str, Any]) -> list[str]:

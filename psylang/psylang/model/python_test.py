@@ -134,6 +134,13 @@ def undefined(b, x):  # type: ignore[no-untyped-def]
     return np.maximum(b, np.sqrt(x)) + np.max(b * np.sqrt(x)) + np.minimum(1.0, np.sqrt(x))
 
 
+def left_out(b, x):  # type: ignore[no-untyped-def]
+    """NaN of one side gives the other one; one element stands for all."""
+    rooted = b * np.sqrt(x)
+    least = np.fmin([0.5], rooted) + np.fmax(rooted, [0])
+    return np.fmax(b, np.sqrt(x)) + least + np.maximum([1], b)
+
+
 EQUAL: list[Callable[..., Any]] = [
     shared,
     shared_in_place,
@@ -151,6 +158,7 @@ EQUAL: list[Callable[..., Any]] = [
     keywords,
     comprehended,
     undefined,
+    left_out,
 ]
 
 

@@ -93,14 +93,31 @@ class Signal:
 
 
 @dataclass(frozen=True)
+class ClosedForm:
+    """Of the density of a model that is one drift-diffusion process.
+
+    fields: the parameter of each field. idle: parameters that must be 0. outputs: those with time
+    and with choice. late: by how many standard deviations of a step the thresholds of a process
+    without steps are farther, because a step is observed at its end.
+    """
+
+    fields: Mapping[str, str]
+    idle: tuple[str, ...]
+    outputs: tuple[str, str]
+    late: float
+
+
+@dataclass(frozen=True)
 class Rules:
-    """The rules of one compiled model. values: the parameters' values if no others are given."""
+    """The rules of one compiled model. values: the parameters' values if no others are given.
+    closed_form: of its density, if it has one."""
 
     values: Mapping[str, Array]
     limits: Mapping[str, Sequence[Limits]]
     relations: Sequence[Relation]  # Between names of parameters.
     signals: Mapping[str, Signal]
     formulas: Mapping[str, Formula] = dataclasses.field(default_factory=dict)
+    closed_form: ClosedForm | None = None
 
     def check(
         self, given: Mapping[str, NDArray[Any]], allow_nan: bool = False, everything: bool = False

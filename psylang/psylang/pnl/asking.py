@@ -246,6 +246,36 @@ def asked_of(
     return made, made.places
 
 
+class AdoptedLambda(Adopted):
+    """A lambda as a function that is compiled."""
+
+    def __init__(self, python: Callable[..., Any]) -> None:
+        found, code = _syntax(python), python.__code__
+        assert isinstance(found, ast.Lambda)
+        self.python, self._lambda = python, found
+        self.__name__, self.__doc__ = "lambda", None
+        # Lines of the syntax tree are those of the file.
+        self._file, self._first = Path(code.co_filename).name, 1
+        if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) or code.co_kwonlyargcount:
+            where = f"{self._file}:{code.co_firstlineno}"
+            raise RefusedError(f"{where}: a lambda has stars or keywords", "arguments by place")
+        self.arguments = code.co_varnames[: code.co_argcount]
+
+    @cached_property
+    def _tree(self) -> ast.FunctionDef:
+        made = ast.parse("def written(): pass").body[0]
+        assert isinstance(made, ast.FunctionDef)
+        made.body = [ast.copy_location(ast.Return(self._lambda.body), self._lambda.body)]
+        return made
+
+
+def adopted(python: Callable[..., Any]) -> Adopted:
+    """A `def` or a lambda of the modeller as a function that is compiled. RefusedError, ModelError:
+    it has no source, or arguments that a call does not give."""
+    is_lambda = getattr(python, "__name__", "") == "<lambda>"
+    return AdoptedLambda(python) if is_lambda else Adopted(python)
+
+
 @dataclass(frozen=True)
 class Passing:
     """Threshold: an element of a value, compared with a number."""
@@ -298,4 +328,4 @@ class Passing:
         return near if self.comparator == "==" else build.not_(near)
 
 
-__all__ = ["Asked", "Passing", "Place", "asked_of"]
+__all__ = ["Asked", "Passing", "Place", "adopted", "asked_of"]

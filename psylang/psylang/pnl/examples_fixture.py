@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib.util
 import inspect
 import io
 import itertools
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,12 +27,13 @@ from typing import Any
 import numpy as np
 
 import psylang
-from psylang.pnl import from_psyneulink, restart, results_of, run_arguments
+from psylang.pnl import Refusal, from_psyneulink, restart, results_of, run_arguments
 
 KINDS = ("wrong", "not run", "refused", "equal")
 PAGE = Path(__file__).parents[2] / "docs/psyneulink-examples.md"
 BEGIN, END = "<!-- examples -->\n", "<!-- end of the examples -->\n"
 ALLOWED = 1e-12
+REFUSALS_TOLD = 3  # Of a composition.
 TRIALS_MAX = 40  # Trials that are compared of one run.
 SOURCES = Path(__file__).parents[3] / "build/psyneulink-source"
 MARK = re.compile(r"^(?P<indent>\s*)(?P<sign>>>>|\.\.\.)(?: (?P<code>.*))?$")
@@ -134,6 +136,8 @@ def sources(folder: Path = SOURCES) -> list[list[Example]]:
 
 # They build networks for minutes, which are EMCompositions: never imported.
 LEFT_OUT = ("library/compositions/emcomposition",)
+# It takes 4 GB of memory before PsyNeuLink asks for PyTorch.
+TRAINED = ("library/models/Giallanza2024_EGO_Study2.py",)
 HOLDERS = (ast.Module, ast.ClassDef)
 REDUCED = {
     "Botvinick_conflict_monitoring_model": ("--no-plot", "--settle-trials=10"),
@@ -215,12 +219,17 @@ class Compared:
         try:
             model = from_psyneulink(composition, termination_processing=ends)
             arrays, rows = run_arguments(composition, model, inputs, trials)
+        except psylang.NotImportedError as error:
+            return f"refused: {told(error.refusals)}"
         except psylang.PsylangError as error:
-            names = getattr(error, "refusals", None)
-            reasons = [one.reason for one in names] if names else [str(error)]
-            return f"refused: {'; '.join(dict.fromkeys(reasons))}"
+            reason, nearest = (
+                str(error).rstrip("."),
+                "give run() num_trials, or inputs as a dictionary",
+            )
+            return f"refused: {Refusal(composition.name, reason, nearest)}"
         if other:
-            return f"refused: run() takes {', '.join(other)}"
+            reason, nearest = f"run() takes {', '.join(other)}", "set parameters before run()"
+            return f"refused: {Refusal(composition.name, reason, nearest)}"
         restart(composition)
         rows = min(rows, TRIALS_MAX)
         try:
@@ -236,6 +245,9 @@ class Compared:
     def example(self, one: Example, names: dict[str, Any]) -> Outcome:
         """Executes an example with these names, and compares its compositions."""
         self.outcome, self.seen = Outcome(one.name), dict(self.seen)
+        if one.name in TRAINED and importlib.util.find_spec("torch") is None:
+            self.outcome.compositions["–"] = f"not run: {untrained(Path(one.path).name)}"
+            return self.outcome
         before, directory = set(names), list(sys.argv)
         quiet = io.StringIO()
         with self.intercepting(), contextlib.redirect_stdout(quiet), warnings.catch_warnings():
@@ -253,10 +265,8 @@ class Compared:
                         exec(compile(statement + "\n", one.name, "exec"), names)
             except (EndedError, SystemExit):
                 pass
-            except ImportError as error:
-                self.outcome.compositions["–"] = f"not run: {error}"
             except Exception as error:  # PsyNeuLink's, of a script whose needs are not there.
-                self.outcome.compositions["–"] = f"not run: {type(error).__name__}"
+                self.outcome.compositions["–"] = f"not run: {unmet(Path(one.path).name, error)}"
             finally:
                 sys.argv = directory
                 self.ends = False
@@ -268,6 +278,32 @@ class Compared:
                     self.seen[id(value)] = value
                     self.compare(value, {})
         return self.outcome
+
+
+def told(refusals: Sequence[Refusal]) -> str:
+    """The first refusals of different reasons, a sentence each."""
+    different = {(one.reason, one.nearest): one for one in reversed(refusals)}
+    every = list(different.values())[::-1]
+    said = [str(one) for one in every[:REFUSALS_TOLD]]
+    rest = len(every) - len(said)
+    return ". ".join([*said, *([f"And {rest} more of this kind"] if rest else [])])
+
+
+def untrained(script: str) -> Refusal:
+    reason = "it trains an AutodiffComposition, for which PsyNeuLink needs PyTorch"
+    return Refusal(script, reason, "import the composition with the matrices it learned")
+
+
+def unmet(script: str, error: Exception) -> str:
+    """Why a script ends, as a sentence like a refusal's."""
+    if isinstance(error, ModuleNotFoundError):
+        reason = f"it imports {error.name}, which the tests do not install"
+        return str(Refusal(script, reason, "install it beside PsyNeuLink"))
+    message = " ".join(str(error).strip("'\"").split())
+    if "pytorch" in message.lower():
+        return str(untrained(script))
+    reason = f"PsyNeuLink stops: {message}"
+    return str(Refusal(script, reason, "a script that PsyNeuLink runs to its first run()"))
 
 
 UNHEEDED = ("execution_mode", "context", "skip_analyze_graph", "animate", "report_output", "log")

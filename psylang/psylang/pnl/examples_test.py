@@ -5,6 +5,7 @@ Only where PsyNeuLink 0.21 and its source package are (`./dev test --psylang-ful
 
 from __future__ import annotations
 
+import importlib.util
 import re
 
 import pytest
@@ -12,6 +13,9 @@ import pytest
 from psylang.pnl.examples_fixture import (
     PAGE,
     SOURCES,
+    TRAINED,
+    Compared,
+    Example,
     Outcome,
     library,
     outcomes,
@@ -23,6 +27,15 @@ from psylang.pnl.examples_fixture import (
 from psylang.pnl.pnl_fixture import needs_psyneulink
 
 COMPARED_LEAST = 30
+
+
+@needs_psyneulink
+def test_a_script_that_trains_is_not_begun_without_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    (trained,) = TRAINED
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    # The file is not there: had it been begun, the reason would be another one.
+    outcome = Compared().example(Example(trained, [], "/nowhere/trained.py"), {})
+    assert outcome.compositions["–"].startswith("not run: `trained.py`: it trains an Autodiff")
 
 
 @needs_psyneulink
@@ -57,6 +70,14 @@ def test_the_counts_of_the_page_are_those_of_its_lines() -> None:
     head = f"| examples ({len(said)}), by the worst of each | {len(listed_as_equal())} | "
     assert f"{head}{refused} | {missing} | 0 |" in PAGE.read_text(encoding="utf-8")
     assert len(said) - missing >= COMPARED_LEAST
+
+
+def test_what_the_page_refuses_has_component_reason_and_nearest_form() -> None:
+    parts = [part for _, one in rows() for part in re.split(r"(?:refused|not run): ", one)[1:]]
+    assert len(parts) > 10
+    for part in parts:
+        for sentence in re.split(r"\. (?=`)", part.partition(". And ")[0].rstrip("; ")):
+            assert re.fullmatch(r"`[^`]+`: \S+ \S.+; (nearest: )?\w[^;.]*\S.*", sentence), sentence
 
 
 def test_sections_and_statements_of_a_page() -> None:

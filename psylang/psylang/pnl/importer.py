@@ -26,10 +26,10 @@ from psylang.pnl.modulating import parameter_set, settings_of, steady
 from psylang.pnl.nesting import Nesting, afferents_of
 from psylang.pnl.order import by_chance
 from psylang.pnl.plain import hands_on, plain_matrix, plain_parameters, same_in, trials_of, weighs
-from psylang.pnl.ports import PortsFunction
 from psylang.pnl.reading import At, Names, Paths, identifier, kind_of, only, value_of
 from psylang.pnl.refusals import NotImportedError, Refusal, RefusedError
 from psylang.pnl.timing import Timed
+from psylang.pnl.views import Viewed
 
 
 @dataclass(frozen=True)
@@ -158,14 +158,6 @@ class _Importer:
         self.made.add(made.mechanism)
         self.nodes[id(node)] = made
         self.made.nodes[node.name] = name
-        for port, (written, size) in made.derived.items():
-            derived = self.names.name(None, f"{name}_{port}")
-            sizes = (int(np.size(node.output_ports[0].defaults.value)),)
-            one = PortsFunction(derived, sizes=sizes, size=size, written=written)
-            self.made.add(one)
-            self.made.connect(name, one)
-            self.made.last(one)
-            made.outputs[port] = derived  # type: ignore[index]
 
     def _drawing(self, composition: Any) -> dict[str, Any]:
         """The components that have the seeds of a composition's mechanisms that draw."""
@@ -186,7 +178,7 @@ class _Importer:
             if one.kind == "parameter":
                 here = parameter_set(one.signal, one.port, self.paths)
                 steady(node, made.mechanism, here)
-            elif hasattr(node, "recurrent_projection") or made.derived:
+            elif hasattr(node, "recurrent_projection") or isinstance(made.mechanism, Viewed):
                 raise RefusedError(
                     f"its port {one.port.name} is gated, and it is recurrent",
                     "a ProcessingMechanism before or after it, with the gated port",
@@ -283,11 +275,13 @@ class _Importer:
                 f"{projection.name} is a projection to itself", "a RecurrentTransferMechanism"
             )
         outputs = self.nodes[id(sender)].outputs
+        if port_sent.name in self.nodes[id(sender)].refused:
+            raise self.nodes[id(sender)].refused[port_sent.name]
         given = outputs.get(port_sent.name)
         if given is None or given not in self.made.mechanisms[start].ports():
+            others = ", ".join(outputs) or "RESULT, and a ProcessingMechanism that computes it"
             raise RefusedError(
-                f"{projection.name} brings {port_sent.name} of {sender.name}",
-                f"nearest: {', '.join(outputs)}",
+                f"{projection.name} brings {port_sent.name} of {sender.name}", f"nearest: {others}"
             )
         if self.nesting.place(sender) >= self.nesting.place(node):
             self._begins(sender, port_sent, start, given)
@@ -430,7 +424,7 @@ class _Importer:
                 )
         owner = getattr(port, "owner", None)
         node = self._name(owner) if owner is not None else ""
-        name = port_named(self.nodes[id(owner)].outputs, port) if node else ""
+        name = port_named(self.nodes[id(owner)], port) if node else ""
         if not node or name not in self.made.mechanisms[node].ports():
             raise RefusedError(
                 f"it reads the value of {getattr(component, 'name', component)}",
@@ -468,7 +462,7 @@ class _Importer:
             port = self.nesting.sent(outer)
             with self.of(port.owner):
                 node = self._name(port.owner)
-                here = port_named(self.nodes[id(port.owner)].outputs, port)
+                here = port_named(self.nodes[id(port.owner)], port)
                 own = here in self.made.mechanisms[node].ports()
                 several = len(port.owner.output_ports) > 1
                 name = identifier(f"{node}_{port.name}" if several else node)

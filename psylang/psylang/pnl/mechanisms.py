@@ -14,25 +14,25 @@ from psylang.model.criteria import AtLeast, Criterion, MaxVsAverage, MaxVsNext, 
 from psylang.model.mechanism import Mechanism
 from psylang.model.noise import Normal
 from psylang.model.winners import KWinners
+from psylang.pnl.asking import adopted
 from psylang.pnl.functions import drawing, integrator_of, noise_of, seed_of, transfer_function
 from psylang.pnl.integrating import WHOLE, rows_of
 from psylang.pnl.plain import hands_on, plain_matrix, takes_each
 from psylang.pnl.ports import (
     METRICS,
-    Adopted,
     Apart,
     Combined,
     CombinedMeans,
     Concatenated,
     EachPort,
-    Energy,
     PortsFunction,
     UserDefined,
     is_plain,
 )
-from psylang.pnl.reading import At, kind_of, number_of, only, value_of
+from psylang.pnl.reading import At, identifier, kind_of, number_of, only, value_of
 from psylang.pnl.refusals import RefusedError
 from psylang.pnl.tables import TABLES, converter, converts
+from psylang.pnl.views import Sent, stable_of, view_of, viewed
 
 STEPS_MAX = 10_000_000  # Limit for a DDM or LCA; PsyNeuLink has none unless it is set later.
 
@@ -40,13 +40,22 @@ STEPS_MAX = 10_000_000  # Limit for a DDM or LCA; PsyNeuLink has none unless it 
 @dataclass(frozen=True)
 class Converted:
     """inputs: the names of its input ports here, in PsyNeuLink's order. outputs: maps PsyNeuLink's
-    name of an output port to the name here. derived: output ports that are functions of the main
-    one: the function, and its size."""
+    name of an output port to the name here. refused: why other output ports, which may be unused,
+    are not imported."""
 
     mechanism: Mechanism
     inputs: tuple[str, ...]
     outputs: Mapping[str, str]
-    derived: Mapping[str, tuple[Any, int]] = field(default_factory=dict)
+    refused: Mapping[str, RefusedError] = field(default_factory=dict)
+
+    @staticmethod
+    def viewed(mechanism: Mechanism, of: Any) -> Converted:
+        """A mechanism of one value, with output ports that pass it on or compute."""
+        sent, recurs = sent_by(of, next(iter(mechanism.ports()))), ""
+        if hasattr(of, "recurrent_projection"):
+            recurs = sent.named(of.recurrent_projection.sender.name)
+        made = viewed(mechanism, sent.views, recurs if recurs in sent.views else "")
+        return Converted(made, tuple(mechanism.arrivals()), sent.outputs, sent.refused)
 
 
 def converted(mechanism: Any, name: str, at: At) -> Converted:
@@ -84,26 +93,37 @@ def reset_of(mechanism: Any) -> Literal["trial", "never"]:
     )
 
 
-def plain_ports(mechanism: Any, main: str = "value") -> tuple[dict[str, str], dict[str, Any]]:
-    """Output ports that pass the value on, and output ports of the energy; others may be unused."""
-    ports, derived = {}, {}
+def sent_by(mechanism: Any, main: str) -> Sent:
+    """The output ports of a mechanism: those that pass its value on, which is `main` here, and
+    those that compute a function of it."""
+    sent = Sent({}, {}, {})
+    size = int(np.size(np.asarray(mechanism.defaults.value)[0]))
     for port in mechanism.output_ports:
         if hands_on(port):
-            ports[port.name] = main
-        elif kind_of(port.function) == "Energy" and hasattr(mechanism, "recurrent_projection"):
-            matrix = recurrent_matrix(mechanism)
-            derived[port.name] = (Energy(matrix=tuple(map(tuple, matrix.tolist()))), 1)
-    return ports, derived
+            sent.outputs[port.name] = main
+            continue
+        try:
+            view = view_of(port, size)
+        except RefusedError as error:
+            sent.refused[port.name] = error
+            continue
+        here = identifier(port.name)
+        while here == main or here in sent.views:
+            here += "_"
+        sent.outputs[port.name], sent.views[here] = here, view
+    return sent
 
 
-def port_named(outputs: Mapping[str, str], port: Any) -> str:
+def port_named(made: Converted, port: Any) -> str:
     """The name here of an output port that is used. RefusedError: it is not imported."""
-    if port.name not in outputs:
+    if port.name in made.refused:
+        raise made.refused[port.name]
+    if port.name not in made.outputs:
         raise RefusedError(
             f"output port {port.name} computes {kind_of(port.function)}",
             "nearest: RESULT, with a ProcessingMechanism that computes it",
         )
-    return outputs[port.name]
+    return made.outputs[port.name]
 
 
 # Transfer.
@@ -183,8 +203,7 @@ def _transfer(
         seed=seed,
         initial_activity=activity,
     )
-    ports, derived = plain_ports(mechanism)
-    return Converted(made, ("input",), ports, derived)
+    return Converted.viewed(made, mechanism)
 
 
 def activity_of(mechanism: Any, initial: Any) -> Any:
@@ -193,10 +212,18 @@ def activity_of(mechanism: Any, initial: Any) -> Any:
     initial value, or a reset comes first."""
     if kind_of(mechanism.reset_stateful_function_when) != "Never":
         return None
-    kept = np.ravel(value_of(mechanism.output_ports[0], "value")).astype(np.float64)
-    state = np.broadcast_to(np.asarray(initial, dtype=np.float64), kept.shape)
+    port = mechanism.recurrent_projection.sender
+    kept = np.ravel(value_of(port, "value")).astype(np.float64)
+    state = np.broadcast_to(np.asarray(initial, dtype=np.float64), (single(mechanism),))
     usual = np.ravel(mechanism.function(state[np.newaxis].copy()))
-    return None if np.array_equal(kept, usual) else kept
+    if hands_on(port):
+        return None if np.array_equal(kept, usual) else kept
+    if not np.array_equal(kept, np.ravel(port.function(usual))):
+        raise RefusedError(
+            f"its recurrence begins with {kept} of {port.name}, as it is never reset",
+            "set reset_stateful_function_when=AtRunStart()",
+        )
+    return None
 
 
 def _begins_drawn(mechanism: Any, integrator: Any) -> None:
@@ -279,6 +306,12 @@ def _lca(mechanism: Any, name: str, at: At) -> Converted:
             "or it has one unit",
             "nearest: leak, competition and self_excitation, of two units or more",
         )
+    begins = mechanism.recurrent_projection.sender
+    if not hands_on(begins):
+        raise RefusedError(
+            f"its recurrence begins at {begins.name}, which computes a value of its own",
+            "RESULT as its first output port",
+        )
     if not value_of(mechanism, "integrator_mode") or clip_of(mechanism) is not None:
         raise RefusedError("it clips, or does not integrate", "leave clip out")
     only(inner, offset=0.0)
@@ -308,8 +341,7 @@ def _lca(mechanism: Any, name: str, at: At) -> Converted:
         seed=seed_of(given),
         **numbers,
     )
-    ports, derived = plain_ports(mechanism)
-    return Converted(made, ("input",), ports, derived)
+    return Converted.viewed(made, mechanism)
 
 
 def steps_of(mechanism: Any) -> int:
@@ -399,8 +431,7 @@ def _integrator_mechanism(mechanism: Any, name: str, at: At) -> Converted:
         reset=reset_of(mechanism),
         seed=seed_of(drawing(function)),
     )
-    ports, derived = plain_ports(mechanism)
-    return Converted(made, ("input",), ports, derived)
+    return Converted.viewed(made, mechanism)
 
 
 @converts("mechanism", "ProcessingMechanism", "Transfer, or a function of its ports")
@@ -408,7 +439,6 @@ def _integrator_mechanism(mechanism: Any, name: str, at: At) -> Converted:
 @converts("mechanism", "ComparatorMechanism", "a function of its ports")
 def _processing(mechanism: Any, name: str, at: At) -> Converted:
     function = mechanism.function
-    ports, derived = plain_ports(mechanism)
     sizes = sizes_of(mechanism)
     together = of_ports(function, len(sizes), at)
     if together is not None:
@@ -417,7 +447,7 @@ def _processing(mechanism: Any, name: str, at: At) -> Converted:
         made: Mechanism = PortsFunction(
             name, sizes=sizes, size=size, written=written, settings=settings, reset="never"
         )
-        return Converted(made, tuple(made.arrivals()), ports, derived)
+        return Converted.viewed(made, mechanism)
     noise = seed = None
     if kind_of(function) == "GaussianDistort":
         only(function, bias=0.0)
@@ -435,7 +465,7 @@ def _processing(mechanism: Any, name: str, at: At) -> Converted:
     made = Transfer(
         name, size=single(mechanism), function=transfer, noise=noise, seed=seed, reset="never"
     )
-    return Converted(made, ("input",), ports, derived)
+    return Converted.viewed(made, mechanism)
 
 
 Ported = tuple[Any, dict[str, Any]]
@@ -506,6 +536,14 @@ def _distance(function: Any, count: int) -> Ported:
     return Apart(metric=metric), {}
 
 
+@converts("port function", "Energy", "one port", "not normalised, no transfer_fct")
+@converts("port function", "Stability", "one port", "as Energy; the metrics of Distance")
+def _stability(function: Any, count: int) -> Ported:
+    if count != 1:
+        raise RefusedError(f"{kind_of(function)} has {count} ports", "one port")
+    return stable_of(function), {}
+
+
 @converts(
     "port function",
     "UserDefinedFunction",
@@ -515,7 +553,7 @@ def _distance(function: Any, count: int) -> Ported:
 def _user_defined(function: Any, count: int) -> Ported:
     python = value_of(function, "custom_function")
     if not is_plain(python):
-        raise RefusedError(f"its function is {python!r}", "define it by `def` in a file")
+        raise RefusedError(f"its function is {python!r}", "define it in a file")
     free = inspect.signature(python).parameters
     # PsyNeuLink keeps an argument's default as a parameter; here every argument has a value.
     others = list(free)[1:]
@@ -534,4 +572,4 @@ def _user_defined(function: Any, count: int) -> Ported:
             "give it numbers as arguments",
         )
     settings = {name: number_of(function, name) for name in others}
-    return UserDefined(function=Adopted(python), given=tuple(others)), settings
+    return UserDefined(function=adopted(python), given=tuple(others)), settings

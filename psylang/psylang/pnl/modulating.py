@@ -140,7 +140,10 @@ def settings_of(
                     )
                 continue
             if not passes_on(one.function) or weighs(one):
-                raise RefusedError(f"{one.name} computes", "a function of its sender")
+                raise RefusedError(
+                    f"{one.name} computes {kind_of(one.function)}, or has a weight",
+                    "a function of its sender",
+                )
             yield Setting(one.sender, port, kind, modulation_of(one.sender))
 
 

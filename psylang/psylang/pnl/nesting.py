@@ -104,7 +104,9 @@ class Nesting:
                 )
         ports = (*composition.input_CIM.output_ports, *composition.output_CIM.output_ports)
         if any(kind_of(port.function) not in PASSES_ON for port in ports):
-            raise RefusedError("its ports compute", "nearest: ports that pass values on")
+            raise RefusedError(
+                "its ports compute functions of their own", "nearest: ports that pass values on"
+            )
 
     # Ports of nested compositions pass on what arrives.
 

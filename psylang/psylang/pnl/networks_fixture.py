@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from psylang.pnl.scripts_fixture import Built, Samples, stimuli
+from psylang.pnl.scripts_fixture import TRIALS, Built, Samples, stimuli
 
 SAMPLES = Samples()
 imported, refused = SAMPLES.imports, SAMPLES.refuses
@@ -240,6 +240,82 @@ def conflict(pnl: Any) -> Built:
         reset_stateful_function_when=pnl.AtRunStart(),
     )
     return pnl.Composition(nodes=[node]), {"inputs": {node: [[1.0, 0.8]]}, "num_trials": 9}
+
+
+def _of_value(pnl: Any, name: str, function: Any) -> dict[str, Any]:
+    """An output port with a function of the mechanism's value."""
+    return {pnl.NAME: name, pnl.VARIABLE: (pnl.OWNER_VALUE, 0), pnl.FUNCTION: function}
+
+
+OWN = [[1.0, -3.0, 0.5], [-4.0, 0.0, 0.25], [0.5, -1.0, 2.0]]
+
+
+@imported
+def energy_of_another_matrix(pnl: Any) -> Built:
+    """Energies by matrices of the ports' own, as PsyNeuLink's model of Botvinick has them."""
+    node = pnl.RecurrentTransferMechanism(
+        name="node",
+        input_shapes=3,
+        auto=0.0,
+        hetero=-1.5,
+        function=pnl.Logistic,
+        integrator_mode=True,
+        integration_rate=0.2,
+        output_ports=[
+            pnl.RESULT,
+            pnl.ENERGY,
+            _of_value(pnl, "own", pnl.Energy(default_variable=[0.0] * 3, matrix=np.array(OWN))),
+            _of_value(
+                pnl,
+                "apart",
+                pnl.Stability(
+                    default_variable=[0.0] * 3, metric=pnl.DIFFERENCE, matrix=np.array(OWN)
+                ),
+            ),
+        ],
+        reset_stateful_function_when=pnl.AtRunStart(),
+    )
+    return pnl.Composition(nodes=[node]), {
+        "inputs": {node: [[1.0, 0.8, 0.3]]},
+        "num_trials": TRIALS,
+    }
+
+
+@imported
+def conflict_monitor(pnl: Any) -> Built:
+    """Botvinick's conflict in a monitor of its own, and the stability of a layer."""
+    layer = pnl.ProcessingMechanism(name="layer", input_shapes=3, function=pnl.Logistic)
+    monitor = pnl.ObjectiveMechanism(
+        name="monitor", monitor=layer, function=pnl.Energy(input_shapes=3, matrix=np.array(OWN))
+    )
+    steady = pnl.ProcessingMechanism(
+        name="steady",
+        input_shapes=3,
+        function=pnl.Stability(default_variable=[0.0] * 3, metric=pnl.EUCLIDEAN),
+    )
+    net = pnl.Composition(nodes=[layer, monitor, steady])
+    net.add_projection(pnl.MappingProjection(matrix=np.eye(3) * 1.5), layer, steady)
+    return net, {"inputs": {layer: stimuli(3)}}
+
+
+@refused("`normalize` of Stability is True")
+def stability_normalised(pnl: Any) -> Built:
+    steady = pnl.ProcessingMechanism(
+        name="steady",
+        input_shapes=3,
+        function=pnl.Stability(default_variable=[0.0] * 3, normalize=True),
+    )
+    return pnl.Composition(nodes=[steady]), {"inputs": {steady: [[1.0, 0.8, -0.3]]}}
+
+
+@refused("Stability has the metric correlation")
+def stability_by_correlation(pnl: Any) -> Built:
+    steady = pnl.ProcessingMechanism(
+        name="steady",
+        input_shapes=3,
+        function=pnl.Stability(default_variable=[0.0] * 3, metric=pnl.CORRELATION),
+    )
+    return pnl.Composition(nodes=[steady]), {"inputs": {steady: [[1.0, 0.8, -0.3]]}}
 
 
 @imported

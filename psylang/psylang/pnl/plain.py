@@ -57,8 +57,13 @@ def _unscaled(function: Any) -> bool:
 
 def hands_on(port: Any, place: int = 0) -> bool:
     """Returns whether an output port passes on a value of its mechanism unchanged."""
+    return takes_value(port, place) and passes_on(port.function)
+
+
+def takes_value(port: Any, place: int = 0) -> bool:
+    """Returns whether an output port's function takes a value of its mechanism."""
     spec = port._variable_spec
-    return isinstance(spec, tuple) and spec == (VALUE, place) and passes_on(port.function)
+    return isinstance(spec, tuple) and spec == (VALUE, place)
 
 
 def keeps(function: Any) -> bool:

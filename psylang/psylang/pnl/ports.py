@@ -193,17 +193,19 @@ METRICS = (
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Energy:
-    """Hopfield's energy of a recurrent mechanism: -(Σ y_i (M y)_i) / 2 with a hollow M."""
+class Stable:
+    """How far an activity y is from M y with a hollow M, by a metric; Hopfield's energy is
+    -(Σ y_i (M y)_i) / 2."""
 
     matrix: tuple[tuple[float, ...], ...]
+    metric: str = "energy"
 
     def emit(self, at: Scope, ports: Sequence[Value]) -> Value:
         build, (activity,) = at.build, ports
         hollow = np.array(self.matrix)
         np.fill_diagonal(hollow, 0.0)
         against = build.op("dot", activity, build.constant(hollow.T, Type(DType.F64, hollow.shape)))
-        return build.div(build.neg(build.op("sum", build.mul(activity, against))), 2.0)
+        return Apart(metric=self.metric).emit(at, [activity, against])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -215,7 +217,6 @@ class UserDefined:
 
     function: Function
     given: tuple[str, ...] = ()
-    is_matrix: bool = True
 
     def emit(self, at: Scope, ports: Sequence[Value]) -> Value:
         build = at.build

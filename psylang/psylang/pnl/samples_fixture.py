@@ -9,6 +9,7 @@ from psylang.pnl import (
     nests_fixture,
     networks_fixture,
     signals_fixture,
+    views_fixture,
 )
 from psylang.pnl.scripts_fixture import Script
 
@@ -21,6 +22,7 @@ TOPICS = [
         control_fixture,
         nests_fixture,
         signals_fixture,
+        views_fixture,
     )
 ]
 IMPORTED = [script for one in TOPICS for script in one.imported]

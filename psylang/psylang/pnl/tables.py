@@ -12,7 +12,15 @@ from typing import Any, Literal, TypeVar
 
 from psylang.pnl.refusals import RefusedError
 
-Kind = Literal["mechanism", "function", "integrator", "noise", "port function", "condition"]
+Kind = Literal[
+    "mechanism",
+    "function",
+    "integrator",
+    "noise",
+    "port function",
+    "output port function",
+    "condition",
+]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -32,6 +40,7 @@ TABLES: dict[Kind, dict[str, Support]] = {
     "integrator": {},
     "noise": {},
     "port function": {},
+    "output port function": {},
     "condition": {},
 }
 
@@ -44,6 +53,7 @@ REFUSED: dict[Kind, dict[str, str]] = {
         "EpisodicMemoryMechanism": "a ProcessingMechanism with a UserDefinedFunction",
         "KohonenMechanism": "a TransferMechanism with a fixed matrix",
         "LearningMechanism": "train in PsyNeuLink, and import the matrices",
+        "LossMechanism": "train in PsyNeuLink, and import the matrices",
     },
     "function": {
         "Dropout": "a UserDefinedFunction",
@@ -52,6 +62,7 @@ REFUSED: dict[Kind, dict[str, str]] = {
     "integrator": {},
     "noise": {"UniformToNormalDist": "NormalDist"},
     "port function": {},
+    "output port function": {},
     "condition": {},
 }
 

@@ -28,11 +28,14 @@ from psylang.runtime.schedule import (
     aligned_piece,
     note_time,
 )
+from psylang.runtime.sharing import SHARE_S, Helpers, Trial
 from psylang.runtime.variants import Variant
 
 # Size of blocks for one chunk: a few hundred KiB, so they stay in the core's cache.
 BLOCK_ROWS = 1 << 15
 GENERATOR_BYTES_MAX = 16 << 20
+# From so many units a thread on, threads share units only: at most one in so many waits.
+UNITS_PER_THREAD = 8
 
 Checkpoint = Callable[[int, int], None]
 
@@ -76,6 +79,15 @@ def address(array: NDArray[Any]) -> int:
         return ctypes.addressof(ctypes.c_char.from_buffer(buffer))
     where: int = array.__array_interface__["data"][0]
     return where
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """A trial to be computed by its parts. helpers: threads that share its searches, None: none.
+    generators: of `exact`, its own."""
+
+    helpers: Helpers | None
+    generators: _Part | None = None
 
 
 @dataclass
@@ -128,7 +140,8 @@ class Execution:
         rows = given.sequences * given.trials
         each = kernel.seconds_per_trial
         bounded = bool(self._repeated or self._blocks)
-        short = rows * each < ALONE_S if each else rows == 1
+        least = SHARE_S if kernel.searches and threads > 1 else ALONE_S
+        short = rows * each < least if each else rows == 1 and not kernel.searches
         generators = 0 if given.generators is None else given.generators.nbytes
         in_place = not self._blocks and not (bounded and rows > BLOCK_ROWS)
         if (
@@ -145,11 +158,55 @@ class Execution:
         if generators:
             most = min(most, max(GENERATOR_BYTES_MAX // generators, 1))
         run = self._run_trials if self._independent else self._run_sequences
-        schedule = Schedule(kernel, units, per_unit, run, progress, most)
+        first = 0
+        if kernel.searches:
+            first = self._together(units, per_unit, threads, progress)
+        if first == units:
+            return
+        schedule = Schedule(kernel, units, per_unit, run, progress, most, first)
         try:
             schedule.go(threads)
         finally:
             self.rows_done = schedule.rows_done()
+
+    def _together(
+        self, units: int, rows: int, threads: int, progress: Callable[[int, int], None] | None
+    ) -> int:
+        """Computes units in which all threads share the searches of a trial; returns how many."""
+        done, show = 0, progress or (lambda *_: None)
+        run = self._run_trials if self._independent else self._run_sequences
+        helpers = Helpers(threads - 1) if threads > 1 else None
+
+        def checkpoint(_: int, end: int) -> None:
+            self.rows_done = end
+            show(end, units * rows)
+
+        try:
+            show(0, units * rows)
+            if (
+                helpers
+                and self.variant.kernel.seconds_per_trial
+                and self._shared_units(units, threads)
+            ):
+                helpers.start()
+            while (count := self._shared_units(units - done, threads)) > 0:
+                for _ in range(count):
+                    run(done, done + 1, checkpoint, helpers)
+                    done += 1
+        finally:
+            if helpers is not None:
+                helpers.close()
+        return done
+
+    def _shared_units(self, units: int, threads: int) -> int:
+        """Of how many of the next units threads should share the searches: of those that leave no
+        unit for some thread, and of the first one, whose time nobody knows."""
+        each = self.variant.kernel.seconds_per_trial
+        if not each:
+            return min(units, 1)
+        if threads == 1 or each < SHARE_S or units >= UNITS_PER_THREAD * threads:
+            return 0
+        return units % threads
 
     def _at_once(self, rows: int) -> None:
         """All of a short run in one call of the machine code."""
@@ -163,32 +220,56 @@ class Execution:
             run(0, rows if self._independent else given.sequences, lambda *_: None)
         note_time(kernel, (time.perf_counter() - begin) / rows)
 
-    def _run_trials(self, begin: int, end: int, checkpoint: Checkpoint) -> None:
+    def _run_trials(
+        self, begin: int, end: int, checkpoint: Checkpoint, helpers: Helpers | None = None
+    ) -> None:
         first = self.given.first * self.given.trials
-        self._call(begin + first, end + first, 1, (begin, end), [], checkpoint)
+        if not self._in_parts(helpers):
+            self._call(begin + first, end + first, 1, (begin, end), [], checkpoint)
+            return
+        for trial in range(begin, end):
+            rows, number = (trial, trial + 1), trial + first
+            self._call(number, number + 1, 1, rows, [], checkpoint, _Shared(helpers))
 
-    def _run_sequences(self, begin: int, end: int, checkpoint: Checkpoint) -> None:
+    def _in_parts(self, helpers: Helpers | None) -> bool:
+        """Whether to compute the next trial by its parts: other threads help, or it takes so long
+        that Python could not handle signals."""
+        kernel = self.variant.kernel
+        each = kernel.seconds_per_trial
+        if not kernel.searches:
+            return False
+        return not each or each > (SLICE_S if helpers is None else SHARE_S)
+
+    def _run_sequences(
+        self, begin: int, end: int, checkpoint: Checkpoint, helpers: Helpers | None = None
+    ) -> None:
         """Runs whole sequences, or pieces of a long one, which continue from the stored state."""
         trials, kernel, first = self.given.trials, self.variant.kernel, self.given.first
-        parts = self._per_sequence(begin + first, end + first)
         each = kernel.seconds_per_trial
-        if end - begin > 1 or trials == 1 or (0 < each * trials < ALONE_S and not self._blocks):
+        parts = self._per_sequence(begin + first, end + first)
+        alone = end - begin == 1 and self._in_parts(helpers)
+        if not alone and (
+            end - begin > 1 or trials == 1 or (0 < each * trials < ALONE_S and not self._blocks)
+        ):
             moved = [(part.index, part.moved(begin + first)) for part in parts]
             rows = (begin * trials, end * trials)
             self._call(begin + first, end + first, trials, rows, moved, checkpoint)
             return
         at, last, most = (begin + first) * trials, (end + first) * trials, FIRST_TRIALS
         offset = first * trials
+        generators = parts[-1] if self.given.generators is not None else None
         while at < last:
-            size = aligned_piece(at, last, min(most, BLOCK_ROWS))
+            shared = _Shared(helpers, generators) if self._in_parts(helpers) else None
+            size = 1 if shared else aligned_piece(at, last, min(most, BLOCK_ROWS))
             number = at // size
             moved = [(part.index, part.moved(number)) for part in parts]
             start = time.perf_counter()
             rows = (at - offset, at - offset + size)
-            self._call(number, number + 1, size, rows, moved, checkpoint)
-            took = max(time.perf_counter() - start, 1e-9) / size
-            note_time(kernel, took)
-            most = max(min(int(SLICE_S / took), GROWTH_MAX * size), 1)
+            self._call(number, number + 1, size, rows, moved, checkpoint, shared)
+            if shared is None:
+                took = max(time.perf_counter() - start, 1e-9) / size
+                note_time(kernel, took)
+                most = max(min(int(SLICE_S / took), GROWTH_MAX * size), 1)
             at += size
 
     def _per_sequence(self, begin: int, end: int) -> list[_Part]:
@@ -211,9 +292,10 @@ class Execution:
         rows: tuple[int, int],
         moved: list[tuple[int, int]],
         checkpoint: Checkpoint,
+        shared: _Shared | None = None,
     ) -> None:
         """Runs units begin … end - 1, as the code counts them, which are the `rows` of our
-        arrays."""
+        arrays. shared: of one trial, which is computed by its parts."""
         row = rows[0] + self.given.first * self.given.trials
         at = self._at.copy()
         for index, where in moved:
@@ -226,7 +308,10 @@ class Execution:
             block = np.empty((rows[1] - rows[0], *kind.shape), kind.dtype.numpy)
             at[self._first_output + number] = _Part(0, block).moved(row)
             blocks[number] = block
-        self.variant.kernel.call(begin, end, trials, self.given.seed, self._pointers(*at))
+        if shared is None:
+            self.variant.kernel.call(begin, end, trials, self.given.seed, self._pointers(*at))
+        else:
+            self._by_parts(begin, at, shared, lambda: checkpoint(rows[0], rows[0]))
         if self.counters:
             chunk = {}
             for number, output in enumerate(self.variant.program.outputs):
@@ -236,3 +321,20 @@ class Execution:
                 for counter in self.counters:
                     counter.add(chunk)
         checkpoint(*rows)
+
+    def _by_parts(
+        self, number: int, at: list[int], shared: _Shared, alive: Callable[[], None]
+    ) -> None:
+        """Computes a trial by its parts. at: the addresses of its buffers."""
+        own, generators = self._pointers(*at), shared.generators
+
+        def buffers() -> Any:
+            if generators is None:
+                return own
+            copy = _Part(generators.index, generators.array.copy())
+            made: Any = self._pointers(*at[:-1], copy.moved(number))
+            made.kept = copy  # Alive as long as its address.
+            return made
+
+        kernel, seed = self.variant.kernel, self.given.seed
+        Trial(kernel, number, seed, buffers, alive, shared.helpers).run(own)

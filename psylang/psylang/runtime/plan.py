@@ -34,6 +34,7 @@ from psylang.runtime.variants import Variant, Variants
 if TYPE_CHECKING:
     from psylang.analysis import Report
     from psylang.likelihood import Fit
+    from psylang.likelihood.closed import Form, Formula
     from psylang.likelihood.data import Columns
     from psylang.runtime.cuda.execute import GpuExecution
     from psylang.runtime.cuda.variants import GpuVariant
@@ -46,9 +47,21 @@ Grid = Mapping[str, Sequence[Any] | NDArray[Any]]
 
 
 class Rules(Protocol):
-    """The values that the parameters of a model may have."""
+    """The values that the parameters of a model may have, and do have if no others are given.
 
-    def check(self, given: Mapping[str, NDArray[Any]], allow_nan: bool) -> None:
+    closed_form: of its density, if it has one.
+    """
+
+    @property
+    def values(self) -> Mapping[str, NDArray[Any]]: ...
+
+    @property
+    def formulas(self) -> Mapping[str, Formula]: ...
+
+    @property
+    def closed_form(self) -> Form | None: ...
+
+    def check(self, given: Mapping[str, NDArray[Any]], allow_nan: bool = False) -> None:
         """given: by name a value, or a row for each trial. Wrong ones raise the model's errors."""
         ...
 
@@ -476,16 +489,34 @@ class Plan:
         limits: Mapping[str, tuple[float, float]] | None = None,
         params: Mapping[str, Any] | None = None,
         outputs: tuple[str, str] = ("response_time", "choice"),
-        method: Literal["kde", "bins"] = "kde",
+        method: Literal["closed", "kde", "bins"] | None = None,
         trials: int = 10_000,
         seed: int = 1,
         inputs: Mapping[str, Any] | None = None,
         threads: int | None = None,
     ) -> Fit:
-        """The parameters at which choices and response times are most likely, by simulation: those
-        of `start`, where the search begins. SimulatedLikelihood(self, …).fit(…), which see.
+        """The parameters at which choices and response times are most likely: those of `start`,
+        where the search begins.
+
+        method: "closed", by the density in closed form, which models of one drift-diffusion process
+        have; "kde" and "bins" by simulation, as SimulatedLikelihood(self, …).fit(…), which see.
+        None: "closed" where there is one for these arguments, else "kde". trials, seed, inputs and
+        threads are those of simulations. LikelihoodError: as there, or there is no closed form.
         """
         from psylang.likelihood import SimulatedLikelihood
+        from psylang.likelihood.closed import closed_fit
+
+        if method is None or method == "closed":
+            made = closed_fit(
+                *(self, self._rules, data, start),
+                limits=limits or {},
+                params=params or {},
+                outputs=outputs,
+                simulates=method is None,
+            )
+            if made is not None:
+                return made
+            method = "kde"
 
         likelihood = SimulatedLikelihood(
             self,

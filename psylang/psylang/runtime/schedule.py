@@ -35,7 +35,8 @@ class Stopped(BaseException):
 
 
 class Schedule:
-    """One run of units 0 … count - 1. `rows` of results belong to a unit, `first` is row 0's."""
+    """One run of units first … count - 1; those before are done. `rows` of results belong to a
+    unit."""
 
     def __init__(
         self,
@@ -45,6 +46,7 @@ class Schedule:
         run: RunUnits,
         progress: Callable[[int, int], None] | None = None,
         units_max: int = 1 << 62,
+        first: int = 0,
     ) -> None:
         self._kernel = kernel
         self._count = count
@@ -53,13 +55,13 @@ class Schedule:
         self._progress = progress
         self._units_max = units_max
         self._lock = threading.Lock()
-        self._next = 0
+        self._next = first
         self._last_chunk = 0
         self._each_s = 0.0  # Of one unit, in the chunk that ended last.
         self._stop = False
         self._failure: BaseException | None = None
-        self._done: list[tuple[int, int]] = []
-        self._done_rows = 0
+        self._done: list[tuple[int, int]] = [(0, first * rows)]
+        self._done_rows = first * rows
 
     def go(self, threads: int) -> None:
         """To the end. What a chunk raised, or KeyboardInterrupt, comes out when all have left."""

@@ -36,7 +36,8 @@ def test_a_plan_fits_itself_to_data() -> None:
     data = plan.run(params=TRUE, trials=400, seed=4)
     rest = {name: TRUE[name] for name in ("starting_point", "non_decision_time")}
     start = {"drift": 0.4, "threshold": 0.9}
-    found = plan.fit(data, start, params=rest, limits={"threshold": (0.2, 3.0)})
+    limits = {"threshold": (0.2, 3.0)}
+    found = plan.fit(data, start, params=rest, limits=limits, method="kde")
     exact = fit(data, vary=("v", "a"), fixed={"z": 0.6, "t": 0.3})
     assert found.converged
     assert found.fixed == rest
