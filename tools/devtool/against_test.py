@@ -69,6 +69,30 @@ def test_turns_are_paired_and_random_and_the_seed_repeats_them() -> None:
     assert order(1) != order(2)
 
 
+def test_a_turn_between_whose_runs_the_cores_moved_is_made_again() -> None:
+    floors = [100.0, 280.0, 90.0, 95.0, 100.0, 199.0]
+    rates = iter(zip([1.0, 3.0, 1.0, 1.0, 1.0, 1.0], floors, strict=True))
+
+    def run(_: Program) -> dict[str, float]:
+        rate, floor = next(rates)
+        return {"rate": rate, "floor": floor}
+
+    figure = Figure("fake", "rate", "higher")
+    bench = Bench("fake", 2, {"rate": "higher"}, run, machine="floor")
+    left_out = against.measure([bench], side("a"), side("b"), 0, random.Random(1), [figure])
+    assert (figure.before, figure.now, left_out) == ([1.0, 1.0], [1.0, 1.0], {})
+
+
+def test_a_machine_that_always_moves_gives_no_figure() -> None:
+    floors = iter([100.0, 280.0] * 3 * against.TRIES)
+    figure = Figure("fake", "floor", "higher")
+    bench = Bench(
+        "fake", 3, {"floor": "higher"}, lambda _: {"floor": next(floors)}, machine="floor"
+    )
+    left_out = against.measure([bench], side("a"), side("b"), 0, random.Random(1), [figure])
+    assert (figure.now, left_out) == ([], {"fake": 3})
+
+
 def test_a_figure_that_one_side_lacks_is_no_pair() -> None:
     def run(program: Program) -> dict[str, float]:
         return {"ms": 1.0} if program.release.name == "now" else {}

@@ -30,7 +30,7 @@ LABS = {
     "governor": ["lab", "governor"],
     "governor_trace": ["lab", "governor", "--load", "trace"],
     "governor_displaced": [*TRACED, "none,budget,displaced"],
-    "governor_busy": [*TRACED, "none,budget,displaced,auto", "--busy", "100%"],
+    "governor_busy": [*TRACED, "none,budget,displaced,auto", "--busy", "100%", "--pairs", "16"],
     "governor_simulated": ["lab", "governor", "--simulate", "--all"],
     # Four hours, divided evenly over some 600 comparisons.
     "interference": ["lab", "interference", "--seconds", "14400", "--html", "build/harm.html"],

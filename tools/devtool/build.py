@@ -18,6 +18,8 @@ from devtool.tree import BUILD, ROOT
 ERROR_LINES_MAX = 60
 CUDA_PRESET = "cuda"
 TOOLKIT_PRESETS = (CUDA_PRESET, "emulated-cuda")
+HIP_PRESET = "hip"
+HIP_PACKAGES = (Package("clang-19", "clang-19"), Package("lld-19", "ld.lld-19"))
 COMPILER_COMMAND = re.compile(r"(: && )?(/\S*/)?(cmake -E env|ccache|cc|c\+\+|g\+\+) ")
 PROGRESS = re.compile(r"^(\[\d+/\d+\]) (.*)")
 
@@ -39,6 +41,8 @@ def configure(preset: str, packages: tuple[Package, ...] = BUILD_PACKAGES) -> No
     need_packages(packages)
     if preset in TOOLKIT_PRESETS:
         need_cuda_compiler()
+    if preset == HIP_PRESET:
+        need_packages(HIP_PACKAGES)
     wanted = hashlib.sha256((ROOT / "CMakePresets.json").read_bytes()).hexdigest()
     wanted += f" {shutil.which(BPF_PACKAGES[0].command) or 'without BPF'}"
     stamp = folder(preset) / "presets.sha256"

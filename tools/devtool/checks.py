@@ -1,18 +1,29 @@
 """./dev check: runs every step, also after a failed one, and prints a table of all steps at the
-end."""
+end.
 
+In a run of all steps, the builds of the sanitizers and clang-tidy run beside the steps after the
+speed step, which use one core for a long time, or wait. Linux preempts them for a step at once
+(SCHED_IDLE).
+
+    speed │ format  floors  python  …  ordeal │ tests of asan-ubsan │ tests of tsan
+          │ build of asan-ubsan,  build of tsan,  tidy ─▶
+"""
+
+import os
 import re
 import subprocess
 import time
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from devtool import build, generate, testing
 from devtool.abi import changed_exports
-from devtool.console import Refused, Status, duration, say
+from devtool.browser import check_browser
+from devtool.console import Refused, Status, duration, say, work_beside
 from devtool.cuda_check import check_cuda
 from devtool.docs import build_site
 from devtool.doors import Tree, wrong_doors
@@ -21,11 +32,11 @@ from devtool.environment import CHECK_PACKAGES, need_packages, need_python_tools
 from devtool.guest_checks import check_kernel_6_1, check_peer_to_peer
 from devtool.hip_check import check_hip
 from devtool.install_check import check_install
-from devtool.process import Command, cores, run
+from devtool.process import Command, cores, run, stop_all
 from devtool.psylang_check import check_psylang
 from devtool.python_tests import run_pytest
 from devtool.speed import check_speed
-from devtool.tidy import tidy
+from devtool.tidy import tidy_all, tidy_changed, tidy_changed_and_note
 from devtool.tree import BUILD, CPP_SUFFIXES, ROOT, files, shown
 
 CLANG_FORMAT = "clang-format-19"
@@ -46,6 +57,15 @@ class Step:
     run: Callable[[], Outcome]
     always: bool = True  # False: runs only by name.
     named: Callable[[], Outcome] | None = None  # In place of `run`, by name.
+    alone: bool = False  # It measures: nothing runs beside it.
+    beside: bool = False  # Runs beside others.
+    before: Callable[[], None] | None = None  # What it needs, and what may run beside others.
+
+
+@dataclass(frozen=True)
+class Ended:
+    outcome: Outcome
+    seconds: float
 
 
 def check(only: Sequence[str]) -> bool:
@@ -55,38 +75,76 @@ def check(only: Sequence[str]) -> bool:
         names = ", ".join(step.name for step in STEPS)
         raise Refused(f"no step {', '.join(sorted(unknown))}; the steps are: {names}", 2)
     need_packages(CHECK_PACKAGES)
-    rows: list[tuple[Step, Outcome, float]] = []
-    for step in STEPS:
-        if step.name not in only if only else not step.always:
-            continue
-        begin = time.monotonic()
-        outcome = _run((step.named or step.run) if only else step.run)
-        for problem in outcome.problems:
-            say(_shortened(problem))
-        rows.append((step, outcome, time.monotonic() - begin))
-    _print_table(rows)
-    return not any(outcome.problems for _, outcome, _ in rows)
+    begin = time.monotonic()
+    if only:
+        named = [step for step in STEPS if step.name in only]
+        rows = [(step, _run(step.named or step.run)) for step in named]
+    else:
+        rows = _run_all([step for step in STEPS if step.always])
+    _print_table(rows, time.monotonic() - begin)
+    return not any(ended.outcome.problems for _, ended in rows)
 
 
-def _run(work: Callable[[], Outcome]) -> Outcome:
+def _run_all(steps: Sequence[Step]) -> list[tuple[Step, Ended]]:
+    """The rows of the table, in the order of `steps`."""
+    rows = {step.name: _run(step.run) for step in steps if step.alone}
+    with _low_priority() as pool:
+        needed = {step.name: pool.submit(step.before) for step in steps if step.before}
+        beside = {step.name: pool.submit(_run, step.run) for step in steps if step.beside}
+        for step in steps:
+            if step.name in needed:
+                with Status(f"waiting for the build of {step.name}"):
+                    wait([needed[step.name]])  # If it failed, the step says so.
+            if step.name not in rows and step.name not in beside:
+                rows[step.name] = _run(step.run)
+        for name, future in beside.items():
+            with Status(f"waiting for {name}"):
+                rows[name] = future.result()
+    return [(step, rows[step.name]) for step in steps]
+
+
+@contextmanager
+def _low_priority() -> Iterator[ThreadPoolExecutor]:
+    """One thread whose programs run while nothing else wants a core."""
+
+    def begin() -> None:
+        with suppress(OSError):  # A container may forbid it.
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))  # Of this thread alone.
+        work_beside()
+
+    with ThreadPoolExecutor(1, initializer=begin) as pool:
+        try:
+            yield pool
+        except BaseException:  # KeyboardInterrupt above all.
+            stop_all()
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _run(work: Callable[[], Outcome]) -> Ended:
+    begin = time.monotonic()
     try:
-        return work()
+        outcome = work()
     except Refused as refusal:
-        return Outcome([str(refusal)])
+        outcome = Outcome([str(refusal)])
     except subprocess.CalledProcessError as error:
-        return Outcome([f"`{' '.join(map(str, error.cmd))}` failed:\n{error.stdout}"])
+        outcome = Outcome([f"`{' '.join(map(str, error.cmd))}` failed:\n{error.stdout}"])
+    for problem in outcome.problems:
+        say(_shortened(problem))
+    return Ended(outcome, time.monotonic() - begin)
 
 
-def _print_table(rows: list[tuple[Step, Outcome, float]]) -> None:
+def _print_table(rows: list[tuple[Step, Ended]], total_s: float) -> None:
     width = max(len(step.name) for step in STEPS)
     print(f"\n{'step':<{width}}  {'result':<7}  time")
-    for step, outcome, seconds in rows:
+    for step, ended in rows:
+        outcome, seconds = ended.outcome, ended.seconds
         result = "FAILED" if outcome.problems else "skipped" if outcome.skipped else "ok"
         note = f"  {outcome.note}" if outcome.note else ""
         print(f"{step.name:<{width}}  {result:<7}  {duration(seconds):>12}{note}")
-    total = duration(sum(seconds for _, _, seconds in rows))
-    failed = [step.name for step, outcome, _ in rows if outcome.problems]
-    skipped = sum(outcome.skipped for _, outcome, _ in rows)
+    total = duration(total_s)
+    failed = [step.name for step, ended in rows if ended.outcome.problems]
+    skipped = sum(ended.outcome.skipped for _, ended in rows)
     if failed:
         again = " ".join(f"--only {name}" for name in failed)
         print(f"\n{len(failed)} of {len(rows)} steps failed in {total}. Again: ./dev check {again}")
@@ -232,6 +290,11 @@ def peer_to_peer() -> Outcome:
     return Outcome(problems, note)
 
 
+def browser() -> Outcome:
+    problems, note = check_browser()
+    return Outcome(problems, note)
+
+
 ORDEAL_SECONDS = 30
 
 
@@ -281,6 +344,10 @@ def _all(*outcomes: Outcome) -> Outcome:
     return Outcome(problems, "; ".join(outcome.note for outcome in outcomes if outcome.note))
 
 
+def sanitizer(preset: str, says: str) -> Step:
+    return Step(preset, says, tests(preset), before=lambda: build.build(preset))
+
+
 STEPS = (
     Step("format", "clang-format of all C++", cpp_format),
     Step("floors", "include arrows, vendor headers and CMake targets obey floors.toml", floors),
@@ -297,7 +364,7 @@ STEPS = (
     Step(
         "install", "install, use from outside the tree, uninstall", lambda: Outcome(check_install())
     ),
-    Step("speed", "every figure of bench/budgets.toml holds its floor", speed),
+    Step("speed", "every figure of bench/budgets.toml holds its floor", speed, alone=True),
     Step("kernel-6.1", "Debian 12's own kernel in QEMU: what falls back there works", kernel_6_1),
     Step(
         "emulated-cuda",
@@ -306,18 +373,29 @@ STEPS = (
         named=whole_emulated_cuda,
     ),
     Step("ordeal", "30 s of forks, kills and used-up memory; prints its seed", ordeal),
-    Step("tidy", "clang-tidy, a short list of bugs", lambda: Outcome(tidy())),
+    Step(
+        "tidy",
+        "clang-tidy, a short list of bugs, over what changed; over all by name",
+        lambda: Outcome(*tidy_changed()),
+        named=lambda: Outcome(*tidy_all()),
+        beside=True,
+    ),
+    Step(
+        "tidy-changed",
+        "clang-tidy over what changed, then notes the commit as clean (by name)",
+        lambda: Outcome(*tidy_changed_and_note()),
+        always=False,
+    ),
     # The sanitizers' builds are debug builds too: assertions, and guard pages in TSan's.
     Step("debug", "build and tests (only by name)", tests("debug"), always=False),
-    Step(
-        "asan-ubsan",
-        "build and tests with AddressSanitizer, UndefinedBehaviorSanitizer",
-        tests("asan-ubsan"),
-    ),
-    Step("tsan", "build and tests with ThreadSanitizer", tests("tsan")),
+    sanitizer("asan-ubsan", "build and tests with AddressSanitizer, UndefinedBehaviorSanitizer"),
+    sanitizer("tsan", "build and tests with ThreadSanitizer"),
     # By name: it builds everything for machine code once more.
     Step("cuda", "build for CUDA, no system-scope RMW, registers, NVRTC (by name)", cuda, False),
     # By name: its kernel is of another suite than the host's.
     Step("peer-to-peer", "P2PDMA between NVMe controllers in QEMU (by name)", peer_to_peer, False),
-    Step("hip", "kernels compile for gfx90a: compiled, never run (by name)", hip, False),
+    # By name: a browser is large, and the pages change rarely. The tests of the laboratories look
+    # at the text of each page at every change.
+    Step("browser", "the page of a study in headless Chromium (by name)", browser, False),
+    Step("hip", "kernels for AMD GPUs are compiled and loaded, never run (by name)", hip, False),
 )

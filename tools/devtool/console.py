@@ -1,6 +1,7 @@
 """Messages to the user of ./dev: one status line for long work, messages that name the fix."""
 
 import sys
+import threading
 import time
 from types import TracebackType
 from typing import Self
@@ -16,8 +17,23 @@ class Refused(Exception):  # noqa: N818  An answer more often than an error.
         self.exit_code = exit_code
 
 
+_thread = threading.local()
+
+
+def work_beside() -> None:
+    """From now on this thread works beside the one that has the terminal: each Status of it is two
+    lines, one at its begin and one at its end."""
+    _thread.beside = True
+
+
+def _beside() -> bool:
+    return getattr(_thread, "beside", False)
+
+
 def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    # The status line of another thread begins again below.
+    clear = "\r\033[K" if _beside() and sys.stderr.isatty() else ""
+    print(f"{clear}{text}", file=sys.stderr, flush=True)
 
 
 class Status:
@@ -25,7 +41,7 @@ class Status:
 
     def __init__(self, title: str) -> None:
         self._title = title
-        self._live = sys.stderr.isatty()
+        self._live = sys.stderr.isatty() and not _beside()
         self._begin = time.monotonic()
         self._shown = self._begin
 
@@ -36,7 +52,7 @@ class Status:
     def update(self, text: str) -> None:
         if self._live:
             self._show(text)
-        elif time.monotonic() - self._shown > HEARTBEAT_S:
+        elif not _beside() and time.monotonic() - self._shown > HEARTBEAT_S:
             self._shown = time.monotonic()
             self._show(text)
 

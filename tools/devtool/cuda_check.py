@@ -287,7 +287,8 @@ def pack() -> list[str]:
         capture(["strip", "-o", PACKED / "lib" / Path(name).name, library])
         needed.update(libraries_of(library))
     # What Python links kernels with.
-    shutil.copy(folder / "k2k_device.ptx", PACKED / "lib")
+    for kind in ("ptx", "ltoir"):
+        shutil.copy(folder / f"k2k_device.{kind}", PACKED / "lib")
     for library in sorted(needed):
         ours = library.name.startswith(COMPILER_LIBRARIES)
         place = PACKED / ("lib/fallback" if ours else "lib") / library.name

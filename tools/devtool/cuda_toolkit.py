@@ -1,8 +1,9 @@
-"""CUDA: wheels in a virtual environment of their own, installed only on request, in three parts.
+"""CUDA: wheels in a virtual environment of their own, installed only on request, in four parts.
 
 requirements-nvcc.txt          compiler and headers: every build with device code
 requirements-cuda.txt          disassemblers, NVRTC, cuFile: ./dev check --only cuda
 requirements-cuda-python.txt   kernels in Python: the step emulated-cuda
+requirements-nvjitlink.txt     the linker of LTO-IR, in a folder beside them: the same step
 """
 
 from pathlib import Path
@@ -12,6 +13,7 @@ from devtool.environment import EXIT_MISSING, make_venv, need_requirements
 from devtool.tree import ROOT
 
 VENV = ROOT / ".venv-cuda"
+LINKER = VENV / "nvjitlink"
 TOOLKIT = VENV / "toolkit"  # The path in CMakePresets.json: a link, because wheels lie deeper.
 
 
@@ -39,6 +41,18 @@ def need_cuda_python() -> Path:
     need_cuda_compiler()
     _need_more("requirements-cuda-python.txt", "CUDA for Python into {folder} (200 MB)")
     return VENV / "bin/python"
+
+
+def need_nvjitlink() -> Path:
+    """Installs nvJitLink where no other library finds it. Returns the folder of its library."""
+    need_requirements(
+        "requirements-nvjitlink.txt",
+        VENV,
+        stamp="requirements-nvjitlink.sha256",
+        title="CUDA's linker into {folder} (40 MB)",
+        options=("--target", str(LINKER), "--upgrade"),
+    )
+    return LINKER / "nvidia/cu13/lib"
 
 
 def _need_more(name: str, title: str) -> None:

@@ -8,15 +8,18 @@ skipped where the compiler cannot be installed; `--only emulated-cuda` does ever
    and once for each seed (one*) of a random order of lanes; then with a search for races between
    lanes, and with stores that are seen late, in turn and with a seed*; a kernel that never ends,
    under the driver's watchdog*.
-2. The examples for a GPU, with that search*, and the benchmark's list of capabilities*.
-3. `k2k doctor` with the backend cuda*, `k2k grep` beside GNU grep*, the applications*: wordcount
-   and signal-search beside what the CPU answers, memcached under load. miniAMR needs mmap(2) from
-   a kernel, which this device refuses.
+2. The examples for a GPU, with that search*, and the benchmark's list of capabilities*; what nvcc
+   makes of NVIDIA's headers for matrices and clusters*.
+3. `k2k doctor` with the backend cuda*, `k2k grep` beside GNU grep*, the applications beside what
+   the CPU answers*, memcached under load*. CoMD, miniFE, graph500, BPT and XSBench have their input
+   in managed memory, or before the launch; miniAMR needs a device that reaches pages of the host,
+   which EMULATED_CUDA_PAGEABLE makes. The ten generators of requests on both kinds of device*.
 4. Files into device memory*, an unmodified program under libk2k_io.so*, the memory probe, the
    interference laboratory.
-5. Kernels of Numba and cuda.core, and tensors in device memory: python/k2k_tests/cuda_test.py* and
-   parts of python/gpu_check.py. CuPy and PyTorch bring NVIDIA's run-time library, which takes no
-   driver but NVIDIA's; NVRTC and nvcc compile their kernels in the step `cuda`.
+5. Kernels of Numba and cuda.core, LTO-IR linked by nvJitLink*, and tensors in device memory:
+   python/k2k_tests/cuda_test.py* and parts of python/gpu_check.py. CuPy and PyTorch bring NVIDIA's
+   run-time library, which takes no driver but NVIDIA's; NVRTC and nvcc compile their kernels in
+   the step `cuda`.
 
 Elsewhere: the emulator's own tests and those of the shim and the file benchmark on it are part of
 `./dev test`, Psylang's of the step `psylang`.
@@ -31,7 +34,7 @@ from pathlib import Path
 
 from devtool import build
 from devtool.console import Refused, Status
-from devtool.cuda_toolkit import need_cuda_compiler, need_cuda_python
+from devtool.cuda_toolkit import need_cuda_compiler, need_cuda_python, need_nvjitlink
 from devtool.environment import EXIT_MISSING
 from devtool.process import Command, cores, last_json, run
 from devtool.tree import ROOT
@@ -52,6 +55,8 @@ EXAMPLES = (
     "06_all_reduce",
 )
 WORDS = ("needle", "thread")
+# As a device that reaches the process's pages through Linux. Otherwise it faults on managed memory.
+PAGEABLE = ON_GPU | {"EMULATED_CUDA_PAGEABLE": "1"}
 # Lanes that race, and shared memory that is read before it is written, make the exit status 66.
 CHECKS = {"EMULATED_CUDA_RACES": "1", "EMULATED_CUDA_UNINITIALISED": "1"}
 # Their lanes race by intent.
@@ -72,13 +77,16 @@ class Run:
 
 @dataclass(frozen=True)
 class Twice:
-    """An application whose kernel has to answer what the CPU answers, in one field of its JSON."""
+    """An application whose kernel has to answer what the CPU answers, under one key of its JSON."""
 
     program: Path
     arguments: Sequence[str | Path]
     by_kernel: str
     by_cpu: str
-    field: str
+    key: str
+    within: str = ""  # Of each object of the list under `key`.
+    env: dict[str, str] = field(default_factory=lambda: ON_GPU)
+    cpu_env: dict[str, str] = field(default_factory=lambda: ON_GPU)
 
 
 def why_missing() -> str:
@@ -86,6 +94,7 @@ def why_missing() -> str:
     try:
         need_cuda_compiler()
         need_cuda_python()
+        need_nvjitlink()
     except Refused as refusal:
         if refusal.exit_code != EXIT_MISSING:
             raise
@@ -98,7 +107,7 @@ def check_emulated_cuda(whole: bool) -> tuple[list[str], str]:
     build.build(PRESET, TARGETS)
     folder = build.folder(PRESET)
     python = need_cuda_python()
-    planned = [*runs(folder), *python_runs(folder, python)]
+    planned = [*runs(folder), *python_runs(folder, python, need_nvjitlink())]
     wanted = [one for one in planned if one.always or whole]
     with (
         tempfile.TemporaryDirectory() as place,
@@ -145,6 +154,11 @@ def runs(folder: Path) -> Iterator[Run]:
         ON_GPU,
         says='"wrong":0',
     )
+    for kind, env in (("managed memory", ON_GPU), ("pages of the host", PAGEABLE)):
+        generators: Command = [folder / "cli/k2k", "lab", "generators", "--scale", "small"]
+        yield Run(f"generators, {kind}", generators, env, says="files")
+    nvcc: Command = [folder / "emulator/cuda/emulator_nvcc_cuda"]
+    yield Run("kernels of NVIDIA's headers", nvcc, CHECKS, says="all parts are right")
     yield Run("k2k doctor", [folder / "cli/k2k", "doctor"], ON_GPU)
     yield Run(
         "file data",
@@ -174,6 +188,8 @@ def conformance(suite: Path) -> Iterator[Run]:
     yield Run("conformance", [suite], says=says)
     ends: Command = [suite, "--gtest_filter=HostileKernels.that_never_end_*"]
     yield Run("conformance, watchdog", ends, WATCHDOG, says=says)
+    pages: Command = [suite, "--gtest_filter=*mapped*:*demand_regions*"]
+    yield Run("conformance, pages of the host", pages, PAGEABLE, says=says)
     for seed in SEEDS:
         env = {"EMULATED_CUDA_SEED": str(seed)}
         first = seed == SEEDS[0]
@@ -193,10 +209,12 @@ def driver_of(folder: Path) -> dict[str, str]:
     return {"LD_LIBRARY_PATH": str(folder / "emulator/cuda/lib")}
 
 
-def python_runs(folder: Path, python: Path) -> Iterator[Run]:
+def python_runs(folder: Path, python: Path, linker: Path) -> Iterator[Run]:
+    """linker: the folder of nvJitLink, which only the part `lto` may find."""
+    libraries = driver_of(folder)
     env = {
         "K2K_LIBRARY": str(folder / "libk2k.so"),
-        **driver_of(folder),
+        **libraries,
         "PYTHONPATH": str(ROOT / "python"),
         "GPU_CHECK_SMALLER": "16",  # 256 threads, not 4,096.
     }
@@ -204,10 +222,12 @@ def python_runs(folder: Path, python: Path) -> Iterator[Run]:
     pytest: list[str | Path] = [python, "-B", "-m", "pytest", "-q", "-rs", *tests]
     yield Run("Python's tests of kernels", pytest, env, says=" passed")
     script = ROOT / "python/gpu_check.py"
-    for name in ("cuda_core", "numba", "numba_streams", "numba_many"):
+    for name in ("cuda_core", "lto", "numba", "numba_streams", "numba_many"):
         command: Command = [python, "-B", script, name]
-        always = name == "cuda_core"
-        yield Run(f"gpu_check.py {name}", command, env, says='"ok": true', always=always)
+        always = name in ("cuda_core", "lto")
+        found = {key: f"{value}:{linker}" for key, value in libraries.items()}
+        with_linker = env | (found if name == "lto" else {})
+        yield Run(f"gpu_check.py {name}", command, with_linker, says='"ok": true', always=always)
 
 
 def psylang_gpu(folder: Path) -> dict[str, str]:
@@ -241,9 +261,52 @@ def twice_runs(folder: Path, place: Path) -> list[Twice]:
     text = ("--files", "12", "--bytes", "3000", "--strings", "20")
     search = apps / "signal_search/k2k-signal-search"
     table = ("--records", "1000", "--queries", "2000")
-    for program, sizes in ((wordcount, text), (search, table)):
+    comd, minife = apps / "comd/k2k-comd", apps / "minife/k2k-minife"
+    graph500 = apps / "graph500/k2k-graph500"
+    bpt, xsbench = apps / "bpt/k2k-bpt", apps / "xsbench/k2k-xsbench"
+    for program, sizes in (
+        (wordcount, text),
+        (search, table),
+        (comd, ("--unit-cells", "4")),
+        (minife, ("--elements", "5")),
+        (graph500, ("--scale", "9")),
+        (bpt, ("--keys", "3000", "--lookups", "600")),
+        (xsbench, ("--nuclides", "8", "--grid-points", "30", "--lookups", "300")),
+    ):
         run([program, "--generate", place / program.name, *sizes], env=environment({}))
-    words, keys = place / wordcount.name, place / search.name
+    words, keys, graph = (place / one.name for one in (wordcount, search, graph500))
+    on_cpu = {"K2K_BACKEND": "cpu"}
+    inputs = [
+        Twice(
+            program,
+            ("--mode", mode, place / program.name / "unsorted", *more),
+            *("kernel", "kernel", "bits"),
+            env=env,
+            cpu_env=on_cpu,
+        )
+        for program, more in ((comd, ("--steps", "1")), (minife, ()))
+        for mode, env in (("demand", ON_GPU), ("demand", PAGEABLE), ("pinned", ON_GPU))
+    ]
+    searches = [
+        Twice(
+            graph500,
+            ("--mode", mode, "--direction", direction, "--roots", "4", graph),
+            *("kernel", "serial", "searches", "digest"),
+            env=env,
+        )
+        for direction in ("hybrid", "top-down")
+        for mode, env in (("demand", PAGEABLE), ("pinned", ON_GPU))
+    ]
+    lookups = [
+        Twice(
+            program,
+            ("--mode", mode, place / program.name / "unsorted"),
+            *("kernel", "threads", "bits"),
+            env=env,
+        )
+        for program in (bpt, xsbench)
+        for mode, env in (("demand", ON_GPU), ("demand", PAGEABLE), ("pinned", ON_GPU))
+    ]
     return [
         Twice(wordcount, ("-f", words / "strings", words / "files"), "kernel", "openmp", "counts"),
         Twice(
@@ -251,19 +314,29 @@ def twice_runs(folder: Path, place: Path) -> list[Twice]:
             (keys / "records", keys / "queries", "--block-queries", "500"),
             *("signals", "serial", "digests"),
         ),
+        Twice(
+            apps / "miniamr/k2k-miniamr",
+            ("--roots", "2", "--steps", "2", "--period", "4", "--items", "64", "--watermark", "1"),
+            *("kernel", "serial", "checksum"),
+            env=PAGEABLE,
+        ),
+        *inputs,
+        *searches,
+        *lookups,
     ]
 
 
 def differs(one: Twice) -> list[str]:
     answers = []
-    for by in (one.by_kernel, one.by_cpu):
+    for by, env in ((one.by_kernel, one.env), (one.by_cpu, one.cpu_env)):
         command: Command = [one.program, "--json", "--by", by, *one.arguments]
-        done = run(["timeout", str(LIMIT_S), *command], env=environment(ON_GPU))
+        done = run(["timeout", str(LIMIT_S), *command], env=environment(env))
         found = last_json(done) if done.returncode == 0 else None
-        if not isinstance(found, dict) or not found.get(one.field):
-            why = f"exit {done.returncode}, no {one.field}"
+        if not isinstance(found, dict) or not found.get(one.key):
+            why = f"exit {done.returncode}, no {one.key}"
             return [f"{one.program.name} --by {by}: {why}\n{tail_of(done.stdout)}"]
-        answers.append(found[one.field])
+        answer = found[one.key]
+        answers.append([each[one.within] for each in answer] if one.within else answer)
     kernel, cpu = (json.dumps(answer) for answer in answers)
     if kernel == cpu:
         return []

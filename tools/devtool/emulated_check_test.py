@@ -1,6 +1,7 @@
 """The step notices a program that fails, one that says something else, one that hangs, and an
 application whose kernel answers otherwise than the CPU."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -74,6 +75,12 @@ def test_without_a_network_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -
     assert emulated_check.why_missing() == "pip could not install it"
 
 
+def test_a_field_of_each_object_may_be_compared(tmp_path: Path) -> None:
+    one = application(tmp_path, {"sum": [{"d": 1, "s": 2}]}, {"sum": [{"d": 1, "s": 3}]})
+    assert differs(dataclasses.replace(one, within="d")) == []
+    assert len(differs(dataclasses.replace(one, within="s"))) == 1
+
+
 def test_another_refusal_fails_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> Path:
         raise Refused("broken", 1)
@@ -84,7 +91,8 @@ def test_another_refusal_fails_the_step(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_run_of_all_steps_has_a_part_of_every_kind() -> None:
-    planned = [*emulated_check.runs(Path("f")), *emulated_check.python_runs(Path("f"), Path("p"))]
+    python = emulated_check.python_runs(Path("f"), Path("p"), Path("l"))
+    planned = [*emulated_check.runs(Path("f")), *python]
     always = {one.title for one in planned if one.always}
     assert {
         "conformance",
@@ -93,6 +101,9 @@ def test_a_run_of_all_steps_has_a_part_of_every_kind() -> None:
         "conformance, races, seed '1'",
         "conformance, late stores, seed '1'",
         "an unmodified program",
+        "generators, managed memory",
+        "generators, pages of the host",
+        "gpu_check.py lto",
         "Python's tests of kernels",
     } <= always
     assert "conformance, seed 3" not in always

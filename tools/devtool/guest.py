@@ -16,6 +16,7 @@ from pathlib import Path
 from devtool.console import Refused, Status
 from devtool.debian_kernel import WORK, DebianKernel, need_kernel
 from devtool.environment import Package, need_packages
+from devtool.guest_screen import Screen
 from devtool.process import capture, run, run_logged
 from devtool.tree import ROOT, shown
 
@@ -24,6 +25,7 @@ PACKAGES = (
     Package("busybox-static"),
     Package("e2fsprogs", "mke2fs"),
     Package("fdisk", "sfdisk"),
+    Package("ovmf"),  # Of a guest with a screen: its firmware sets the display's mode.
 )
 INIT = ROOT / "tools/guest/init"
 MACHINE = (
@@ -90,25 +92,31 @@ class Guest:
     cpu: str
     files: Sequence[Path]  # Programs and libraries of the build or the host.
     devices: Sequence[str] = ()
+    screen: Screen | None = None
     limit_s: int = 600  # Ends a hanging guest: eight times the duration on an idle machine.
+    # The files are an initramfs, in memory, and there is no disk: for kernels whose drivers of
+    # disks and file systems are modules.
+    in_memory: bool = False
 
 
 def run_in_guest(guest: Guest, jobs: Sequence[Job]) -> tuple[list[str], dict[str, Outcome]]:
     """Returns the problems found, and the output of each job."""
     need_packages(PACKAGES)
     need_kernel(guest.kernel)
-    disk = WORK / f"{guest.name}.img"
+    disk = WORK / f"{guest.name}.{'cpio.gz' if guest.in_memory else 'img'}"
     console = WORK / f"{guest.name}.log"
     try:
         with Status(f"{guest.name}: disk"):
-            _make_disk(guest, jobs, disk)
+            (_make_initramfs if guest.in_memory else _make_disk)(guest, jobs, disk)
         with Status(f"{guest.name}: virtual machine") as status:
-            code = run_logged(_machine(guest, disk), console, status.update)
+            code = _run(guest, disk, console, status)
     finally:
         disk.unlink(missing_ok=True)
     text = console.read_text(errors="replace")
     outcomes = read_console(text)
     problems = problems_of(jobs, outcomes)
+    if guest.screen is not None:
+        problems += guest.screen.problems()
     if code == EXIT_TIMED_OUT:
         problems.append(f"the virtual machine was stopped after {guest.limit_s} s")
     elif code != 0:
@@ -118,6 +126,19 @@ def run_in_guest(guest: Guest, jobs: Sequence[Job]) -> tuple[list[str], dict[str
         if not outcomes:
             problems.append("\n".join(_plain(text)[-OUTPUT_LINES_MAX:]))
     return problems, outcomes
+
+
+def _run(guest: Guest, disk: Path, console: Path, status: Status) -> int:
+    """The exit status of QEMU."""
+    if guest.screen is None:
+        return run_logged(_machine(guest, disk), console, status.update)
+    with guest.screen.watched() as on_line:
+
+        def both(line: str) -> None:
+            status.update(line)
+            on_line(ESCAPES.sub("", line).strip("\r"))
+
+        return run_logged(_machine(guest, disk), console, both)
 
 
 def read_console(text: str) -> dict[str, Outcome]:
@@ -172,14 +193,26 @@ def _plain(text: str) -> list[str]:
 
 
 def _machine(guest: Guest, disk: Path) -> list[str]:
-    root = f"root=PARTUUID={DISK_LABEL:08x}-01"
+    root = "rdinit=/init" if guest.in_memory else f"root=PARTUUID={DISK_LABEL:08x}-01"
+    drive = f"file={disk},if=none,id=disk,format=raw,cache=unsafe"
+    device = ("-drive", drive, "-device", "nvme,drive=disk,serial=disk")
     return [
         *("timeout", "--kill-after=5", str(guest.limit_s), "qemu-system-x86_64", *MACHINE),
         *("-cpu", guest.cpu, "-kernel", str(guest.kernel.image)),
         *("-append", f"{COMMAND_LINE} {root}"),
-        *("-drive", f"file={disk},if=none,id=disk,format=raw,cache=unsafe"),
-        *("-device", "nvme,drive=disk,serial=disk", *guest.devices),
+        *(("-initrd", str(disk)) if guest.in_memory else device),
+        *guest.devices,
+        *(guest.screen.devices() if guest.screen is not None else ()),
     ]
+
+
+def _make_initramfs(guest: Guest, jobs: Sequence[Job], archive: Path) -> None:
+    root = WORK / f"{guest.name}-root"
+    shutil.rmtree(root, ignore_errors=True)
+    _fill(root, guest, jobs)
+    pack = 'cd "$0" && find . | "$1" cpio -o -H newc 2>/dev/null | gzip -1 >"$2"'
+    capture(["sh", "-c", pack, root, _busybox(), archive])
+    shutil.rmtree(root)
 
 
 def _make_disk(guest: Guest, jobs: Sequence[Job], disk: Path) -> None:

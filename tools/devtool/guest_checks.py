@@ -1,19 +1,21 @@
 """./dev check --only kernel-6.1 and peer-to-peer: tests of the release build in virtual machines.
 
 kernel-6.1    Debian 12's kernel has neither cachestat nor RWF_DONTCACHE, and no RWF_NOWAIT for
-              pipes: what falls back there is tested on it.
+              pipes: what falls back there is tested on it. The machine has a screen:
+              k2k-display's pictures are compared with it.
 peer-to-peer  Two NVMe controllers, one with a memory buffer (CMB), below a kernel with P2PDMA:
               file data go from device to device, or are refused.
 """
 
 import errno
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from devtool import build
-from devtool.debian_kernel import DebianKernel
-from devtool.guest import Guest, Job, Outcome, run_in_guest
+from devtool.debian_kernel import WORK, DebianKernel
+from devtool.guest import DISK_BYTES, Guest, Job, Outcome, run_in_guest
+from devtool.guest_screen import Image, Screen, Wanted
 from devtool.process import capture
 
 PRESET = "release"
@@ -21,6 +23,9 @@ NONE: frozenset[str] = frozenset()
 
 # The cloud kernels have ext4 and NVMe built in; otherwise they equal Debian's usual kernels.
 KERNEL_6_1 = DebianKernel("bookworm", "linux-image-cloud-amd64", ("overlay.ko", "loop.ko"))
+# Of Debian's kernels only this flavour has the tracers osnoise and timerlat. Its drivers of disks
+# are modules.
+KERNEL_6_1_RT = DebianKernel("bookworm", "linux-image-rt-amd64")
 KERNEL_P2PDMA = DebianKernel("trixie-backports", "linux-image-cloud-amd64", ("loop.ko",))
 
 
@@ -35,8 +40,9 @@ def _tests(program: str, only: str, skips: frozenset[str] = NONE, env: str = "")
 
 
 # The other tests do not depend on the kernel, or take long there: on an emulated processor no read
-# is so short that it counts as a read from memory (CachedReads).
-SMOKE = (
+# is so short that it counts as a read from memory (CachedReads). A third field is the environment:
+# cores of this machine may go offline.
+SMOKE: tuple[tuple[str, ...], ...] = (
     ("src/io/io_test", "*-PeerTransfers.*:NvidiaLibrary.*"),
     (
         "src/router/router_test",
@@ -51,7 +57,11 @@ SMOKE = (
         ":NoMemory.*_whose_*",  # 5 to 60 s each there, and no matter of the kernel.
     ),
     # The BPF programs find the fields of this kernel's types, too; times mean nothing there.
-    ("cli/watch/watch_test", "Tracing.*:Steering.*-*_within_two_percent:*.counts_the_timer_*"),
+    (
+        "cli/watch/watch_test",
+        "Tracing.*:Steering.*:Hotplug.*-*_within_two_percent:*.counts_the_timer_*",
+        "WATCH_HOTPLUG=1",
+    ),
 )
 SMOKE_SKIPS = {
     # The skip proves that the guest has no cachestat.
@@ -76,6 +86,7 @@ SMOKE_TARGETS = (
     "conformance_test",
     "watch_test",
     "k2k_cli",
+    "k2k_display",
 )
 # Loaded by name while a program runs, so no program lists it.
 HOST_LIBRARIES = ("/usr/lib/x86_64-linux-gnu/libbpf.so.1",)
@@ -88,15 +99,34 @@ def check_kernel_6_1() -> tuple[list[str], str]:
     jobs = [
         Job("kernel", "uname -r; uname -r | grep -q '^6[.]1[.]'"),
         *(
-            _tests(program, only, frozenset(SMOKE_SKIPS.get(Path(program).name, ())))
-            for program, only in SMOKE
+            _tests(program, only, frozenset(SMOKE_SKIPS.get(Path(program).name, ())), *env)
+            for program, only, *env in SMOKE
         ),
         Job("launch", _grep_by_kernel()),
+        Job("query", _query_devices()),
+        *(Job(f"display-{shown.name}", _show(shown)) for shown in PICTURES),
     ]
-    files = [_built(program) for program, _ in SMOKE] + [_built(path) for path in SMOKE_NEEDS]
-    guest = Guest("kernel-6.1", KERNEL_6_1, "max", [*files, *_host_tools()])
+    files = [_built(program) for program, *_ in SMOKE] + [_built(path) for path in SMOKE_NEEDS]
+    pictures = [_bmp_of(shown) for shown in PICTURES]
+    screen = Screen([wanted for shown in PICTURES for wanted in _screens_of(shown)])
+    files += [_built(DISPLAY), *pictures, *_host_tools()]
+    guest = Guest("kernel-6.1", KERNEL_6_1, "max", files, screen=screen)
     problems, outcomes = run_in_guest(guest, jobs)
-    return problems, _note(outcomes)
+    more, noise = _compare_with_osnoise()
+    return [*problems, *more], f"{_note(outcomes)}; {noise}"
+
+
+def _compare_with_osnoise() -> tuple[list[str], str]:
+    """k2k watch beside Linux' own tracer of noise."""
+    tracefs = "mount -t tracefs t /sys/kernel/tracing;"
+    test = _tests("cli/watch/watch_test", "Osnoise.*", env=tracefs)
+    kernel = Job("kernel", "uname -r; uname -r | grep -q 'rt'")
+    files = [_built("cli/watch/watch_test"), *_host_tools()]
+    guest = Guest("kernel-6.1-rt", KERNEL_6_1_RT, "max", files, in_memory=True)
+    problems, outcomes = run_in_guest(guest, [kernel, test])
+    lines = outcomes["watch_test"].lines if "watch_test" in outcomes else []
+    found = next((line for line in lines if line.startswith("seconds of core")), "no comparison")
+    return [f"{guest.name}: {problem}" for problem in problems], found
 
 
 def _grep_by_kernel() -> str:
@@ -105,6 +135,62 @@ def _grep_by_kernel() -> str:
     return (
         f"{folder} && {_built('cli/k2k')} grep -F -l needle found 2>/dev/null | grep -x found/one"
     )
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A picture that k2k-display shows in the guest."""
+
+    name: str
+    image: Image
+    bits: int
+    top_down: bool
+    by: str
+
+
+# One within the firmware's screen of 1,280 by 800 pixels, and one beyond it.
+DISPLAY = "apps/display/k2k-display"
+PICTURES = (
+    Shown("small", Image.of_noise(601, 397, 1), 24, False, "map"),
+    Shown("large", Image.of_noise(1301, 811, 2), 32, True, "write"),
+)
+
+
+def _bmp_of(shown: Shown) -> Path:
+    WORK.mkdir(parents=True, exist_ok=True)
+    path = WORK / f"{shown.name}.bmp"
+    path.write_bytes(shown.image.bmp(shown.bits, shown.top_down))
+    return path
+
+
+def _screens_of(shown: Shown) -> list[Wanted]:
+    return [
+        Wanted(shown.name, shown.image),
+        Wanted(f"{shown.name}-after", shown.image, shown=False),  # The console has its text back.
+    ]
+
+
+def _show(shown: Shown) -> str:
+    """Shows the picture, waits until the host has read the screen, and ends the program."""
+    program = f"{_built(DISPLAY)} --by {shown.by} --terminal /dev/tty0 --seconds 600"
+    return (
+        f"exec 3<>/dev/ttyS1; {program} {_bmp_of(shown)} >shown & "
+        "while kill -0 $! 2>/dev/null && ! grep -q shown: shown; do sleep 0.1; done; cat shown; "
+        f"echo @screen {shown.name}; read -r answer <&3; kill -TERM $!; "
+        f'wait $! && echo @screen {shown.name}-after && read -r answer <&3 && [ "$answer" = done ]'
+    )
+
+
+def _query_devices() -> str:
+    """A kernel's own ioctls of the guest's disk, framebuffer and console."""
+    answers = (
+        f'"kind":"block device","bytes":{DISK_BYTES},"sector_bytes":512,"read_only":false',
+        '"kind":"framebuffer","driver":"EFI VGA","width":1280,"height":800,"bits":32',
+        '"kind":"terminal","rows":',
+    )
+    greps = "".join(f" && grep -qF '{answer}' answers" for answer in answers)
+    asked = f"{_built(DISPLAY)} --json --query /dev/nvme0n1 /dev/fb0 /dev/tty0 >answers"
+    return f"{asked}; cat answers{greps}"
 
 
 # A drive whose controller has memory of its own, beside the disk. The processor decides whether

@@ -22,7 +22,7 @@ from devtool.environment import (
 )
 from devtool.generate import renew
 from devtool.process import capture
-from devtool.psylang_check import check_psyneulink, check_pymc
+from devtool.psylang_check import check_psyneulink, check_pymc, need_psyneulink
 from devtool.tree import CPP_SUFFIXES, ROOT, files, shown
 from devtool.uninstall import uninstall
 
@@ -51,6 +51,8 @@ def _dispatch(arguments: list[str]) -> int:
     if arguments and arguments[0] == "python":
         exec_in_venv(arguments[1:])
     if arguments and arguments[0] == "psylang":
+        if arguments[1:2] == ["bench"] and "--full" in arguments and "--help" not in arguments:
+            need_psyneulink()
         exec_in_venv(["-m", "psylang", *arguments[1:]])
     parser = _parser()
     if not arguments or arguments[0] == "help":

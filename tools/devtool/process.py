@@ -4,13 +4,34 @@ import json
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from devtool.tree import ROOT
 
 Command = Sequence[str | Path]
+
+_stopped = threading.Event()
+_sessions: set[int] = set()  # Of run_logged(): no Ctrl-C of a terminal reaches them.
+_sessions_lock = threading.Lock()
+
+
+def stop_all() -> None:
+    """After Ctrl-C: ends the programs of run_logged() in all threads. From now on run() and
+    run_logged() start no program and raise KeyboardInterrupt."""
+    _stopped.set()
+    with _sessions_lock:
+        for group in _sessions:
+            with suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGINT)
+
+
+def _go_on() -> None:
+    if _stopped.is_set():
+        raise KeyboardInterrupt
 
 
 def cores() -> int:
@@ -29,6 +50,7 @@ def run(
     command: Command, cwd: Path = ROOT, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Runs a command to its end, with standard output and error together in .stdout."""
+    _go_on()
     return subprocess.run(
         [str(c) for c in command],
         cwd=cwd,
@@ -69,6 +91,7 @@ def run_logged(
 
     Ctrl-C reaches the command too: it gets time to stop before the exception continues.
     """
+    _go_on()
     log.parent.mkdir(parents=True, exist_ok=True)
     with (
         log.open("a" if append else "w") as record,
@@ -85,7 +108,10 @@ def run_logged(
         ) as child,
     ):
         assert child.stdout is not None
+        with _sessions_lock:
+            _sessions.add(child.pid)
         try:
+            _go_on()  # A stop_all() before this moment did not know the child.
             for line in child.stdout:
                 record.write(line)
                 on_line(line.rstrip("\n"))
@@ -93,4 +119,8 @@ def run_logged(
             os.killpg(child.pid, signal.SIGINT)
             child.wait()
             raise
+        finally:
+            with _sessions_lock:
+                _sessions.discard(child.pid)
+    _go_on()  # What a stopped child printed is no result.
     return child.returncode

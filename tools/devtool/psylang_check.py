@@ -45,8 +45,8 @@ def emulated_gpu() -> dict[str, str]:
     return psylang_gpu(build.folder("release"))
 
 
-def check_psyneulink() -> Ended:
-    """The tests that need PsyNeuLink, in an environment of its own: without torch and CUDA."""
+def need_psyneulink() -> None:
+    """PsyNeuLink in an environment of its own: without torch and CUDA."""
     need_requirements(
         "psylang/references/requirements.txt",
         PEER,
@@ -54,10 +54,17 @@ def check_psyneulink() -> Ended:
         begin=lambda: make_venv(PEER),
         options=["--no-deps"],
     )
+
+
+def check_psyneulink() -> Ended:
+    """The tests that need PsyNeuLink."""
+    need_psyneulink()
     need_requirements("psylang/references/requirements-test.txt", PEER, stamp="tests.sha256")
     if problems := _sources():
         return Ended(problems, "")
-    return run_pytest(PEER / "bin/pytest", "psylang/psylang/pnl", "pytest of pnl", once=True)
+    # PsyNeuLink's examples are one long test; the other tests run beside it.
+    folder, workers = "psylang/psylang/pnl", cores()
+    return run_pytest(PEER / "bin/pytest", folder, "pytest of pnl", once=True, workers=workers)
 
 
 def check_pymc() -> Ended:

@@ -29,6 +29,23 @@ def test_dev_psylang_runs_the_command_line_of_venv(monkeypatch: pytest.MonkeyPat
     assert ran == [["-m", "psylang", "run", "m:o", "--help"]]
 
 
+def test_dev_psylang_bench_installs_its_peer_for_the_full_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[str] = []
+
+    def noted(arguments: list[str]) -> None:
+        done.append(arguments[-1])
+        raise SystemExit(0)
+
+    monkeypatch.setattr(main, "exec_in_venv", noted)
+    monkeypatch.setattr(main, "need_psyneulink", lambda: done.append("peer"))
+    for given in (["--full"], ["--quick"], ["--full", "--help"]):
+        with pytest.raises(SystemExit):
+            main.main(["psylang", "bench", *given])
+    assert done == ["peer", "--full", "--quick", "--help"]
+
+
 def test_an_import_against_the_layers_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

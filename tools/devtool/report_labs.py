@@ -173,8 +173,32 @@ def _beside_bars(rows: list[Record]) -> list[Bars]:
     ]
     if any(row["busy"] for row in rows):
         title = "Loss of CPU programs that want every core"
-        all_bars.append(bars("cpu_loss", title, "loss, %", _percent, 100))
+        all_bars.append(_with_spans(bars("cpu_loss", title, "loss, %", _percent, 100), rows))
     return all_bars
+
+
+def _with_spans(bars: Bars, rows: list[Record]) -> Bars:
+    """The loss with its interval, on an axis that may go below zero."""
+    policies, caps = _capped(rows)
+
+    def span(cap: float, policy: str) -> tuple[float, float] | None:
+        row = _governed(rows, policy, cap)
+        if row is None or row.get("cpu_loss_low") is None:
+            return None
+        return row["cpu_loss_low"] * 100, row["cpu_loss_high"] * 100
+
+    def cell(text: str, ends: tuple[float, float] | None) -> str:
+        return text if ends is None else f"{text} [{ends[0]:.3g}, {ends[1]:.3g}]"
+
+    table = [
+        [
+            name,
+            *(cell(text, span(cap, policy)) for text, policy in zip(cells, policies, strict=True)),
+        ]
+        for cap, (name, *cells) in zip(caps, bars.rows, strict=True)
+    ]
+    errors = {policy: [span(cap, policy) for cap in caps] for policy in policies}
+    return replace(bars, rows=table, errors=errors, log_y=False)
 
 
 def _study(rows: list[Record]) -> list[Record]:
@@ -323,6 +347,12 @@ def _program_bars(rows: list[Record]) -> Bars:
     )
 
 
+def _source(row: Record) -> str:
+    """Records of before the accesses of programs could be recorded do not name them."""
+    accesses = row.get("accesses")
+    return str(row["source"]) if accesses is None else f"{row['source']}, {accesses}"
+
+
 def _verdict_bars(rows: list[Record]) -> Bars:
     statements = _of_table(rows, "statements")
     table = []
@@ -334,13 +364,13 @@ def _verdict_bars(rows: list[Record]) -> Bars:
             seen = _number(ours["mean"])
             seen += "" if low == high else f" [{_number(low)}, {_number(high)}]"
         table.append(
-            [row["section"], row["says"], row["thesis"], seen, row["source"], row["verdict"]]
+            [row["section"], row["says"], row["thesis"], seen, _source(row), row["verdict"]]
         )
-    sources = list(dict.fromkeys(str(row["source"]) for row in statements))
+    sources = list(dict.fromkeys(_source(row) for row in statements))
     verdicts = list(dict.fromkeys(str(row["verdict"]) for row in statements))
     counts: dict[str, list[float | None]] = {
         verdict: [
-            float(sum(row["source"] == source and row["verdict"] == verdict for row in statements))
+            float(sum(_source(row) == source and row["verdict"] == verdict for row in statements))
             for source in sources
         ]
         for verdict in verdicts

@@ -78,6 +78,17 @@ def test_policies_that_look_at_other_programs_show_what_those_lost(tmp_path: Pat
     assert "| 1 % | 1.6 % | 1.58 % |" in text
 
 
+def test_a_loss_in_pairs_has_its_interval(tmp_path: Path) -> None:
+    pairs = {"cpu_loss_low": -0.004, "cpu_loss_high": 0.0312, "cpu_loss_pairs": 16}
+    rows = [
+        beside("none", 1, 50_000, 0.4),
+        beside("budget", 0.01, 10, 0.0136) | pairs,
+        beside("auto", 0.01, 9, 0.0158),
+    ]
+    write(tmp_path, "governor_busy", ABOUT | {"rows": rows})
+    assert "| 1 % | 1.36 % [-0.4, 3.12] | 1.58 % |" in report.blocks(tmp_path)["governor_busy"]
+
+
 def test_generators_tell_pages_from_the_requests_for_them(tmp_path: Path) -> None:
     older = {"generator": "spmv", "faults": 11_964, "calls": 0, "elapsed_s": 1, "service_cpu_s": 1}
     newer = older | {"generator": "sssp", "pages": 913, "faults": 12_184}

@@ -6,6 +6,9 @@ alone: a file that forgot an include is found although its neighbours have it.
 
 A group is clean until the text of its files, their text after the preprocessor, the compile
 command, .clang-tidy or clang-tidy itself changes: the cache key is the hash of all five.
+
+In a run of all steps only the sources are read that changed since a commit at which all were clean
+(tidied.py).
 """
 
 import hashlib
@@ -14,10 +17,10 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from devtool import build
+from devtool import build, tidied
 from devtool.console import Status
 from devtool.environment import which_version
 from devtool.process import cores, run
@@ -49,13 +52,64 @@ class Group:
         return self.files[0] if len(self.files) == 1 else DATABASE / f"{self.name}.cpp"
 
 
-def tidy() -> list[str]:
-    """Returns the findings, one string a group that has any."""
+def tidy_all() -> tuple[list[str], str]:
+    """Reads all sources. Without a finding, it notes the commit for `tidy_changed()`."""
+    version = which_version(CLANG_TIDY)
+    everything = _all_groups()
+    findings = _findings(everything, version)
+    if not findings:
+        tidied.write(version, whole=True)
+    return findings, f"{_count(everything)} sources"
+
+
+def tidy_changed() -> tuple[list[str], str]:
+    """Reads the sources that changed since all of them were clean, or all.
+
+    Returns the findings, one string a group that has any, and a note on what was read.
+    """
+    version = which_version(CLANG_TIDY)
+    everything = _all_groups()
+    changed = tidied.changed_files(version)
+    if changed is None:
+        return _findings(everything, version), f"all {_count(everything)} sources"
+    files = tidied.to_read((file for group in everything for file in group.files), changed)
+    todo = narrowed(everything, files)
+    note = f"{_count(todo)} of {_count(everything)} sources; all by name"
+    return _findings(todo, version), note
+
+
+def tidy_changed_and_note() -> tuple[list[str], str]:
+    """As `tidy_changed()`. Without a finding, it notes the commit."""
+    version = which_version(CLANG_TIDY)
+    whole = tidied.changed_files(version) is None
+    findings, note = tidy_changed()
+    if not findings:
+        tidied.write(version, whole)
+    return findings, note
+
+
+def narrowed(everything: Sequence[Group], files: set[Path]) -> list[Group]:
+    """The groups with these of their files, and those groups that have none left out."""
+    fewer = [
+        replace(group, files=tuple(file for file in group.files if file in files))
+        for group in everything
+    ]
+    return [group for group in fewer if group.files]
+
+
+def _count(some: Sequence[Group]) -> int:
+    return sum(len(group.files) for group in some)
+
+
+def _all_groups() -> list[Group]:
     build.build(PRESET, ["build.ninja"])  # Compile commands of the sources as they are now.
+    return groups(json.loads((build.folder(PRESET) / "compile_commands.json").read_text()))
+
+
+def _findings(todo: Sequence[Group], version: str) -> list[str]:
+    """One string a group that has any."""
     CACHE.mkdir(parents=True, exist_ok=True)
-    salt = which_version(CLANG_TIDY) + (ROOT / ".clang-tidy").read_text()
-    database = json.loads((build.folder(PRESET) / "compile_commands.json").read_text())
-    todo = groups(database)
+    salt = version + (ROOT / ".clang-tidy").read_text()
     _write_database(todo)
     findings: list[str] = []
     with Status("clang-tidy") as status, ThreadPoolExecutor(cores()) as pool:
@@ -77,7 +131,8 @@ def groups(database: Sequence[Mapping[str, str]]) -> list[Group]:
     consist of macros.
 
     The options are without precompiled headers: clang-tidy cannot read those of g++, and without
-    them the compiler sees which file forgot an include.
+    them the compiler sees which file forgot an include. clang has other parameters (--param) than
+    g++, and warns of each.
     """
     together: dict[tuple[Path, str, tuple[str, ...]], tuple[Path, set[Path]]] = {}
     for entry in database:
@@ -85,7 +140,7 @@ def groups(database: Sequence[Mapping[str, str]]) -> list[Group]:
         ours = any(file.is_relative_to(ROOT / folder) for folder in FOLDERS)
         if ours and not file.name.endswith(("_test.cpp", "_bench.cpp")):
             options = re.sub(
-                r"-include \S+cmake_pch\.hxx|-Winvalid-pch|-fpch-\w+|-o \S+|-c \S+",
+                r"-include \S+cmake_pch\.hxx|-Winvalid-pch|-fpch-\w+|--param=\S+|-o \S+|-c \S+",
                 "",
                 entry["command"],
             )

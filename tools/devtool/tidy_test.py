@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from devtool.tidy import GROUP_FILES_MAX, Group, alone, groups
+from devtool.tidy import GROUP_FILES_MAX, Group, alone, groups, narrowed
 from devtool.tree import ROOT
 
 
@@ -60,3 +60,10 @@ def test_a_file_alone_that_forgot_an_include_is_named(tmp_path: Path) -> None:
     group = Group("g", (complete, lacking), ("g++",), tmp_path)
     assert alone(group, complete) == ""
     assert "lacking.cpp does not compile alone; is an include missing?" in alone(group, lacking)
+
+
+def test_groups_are_narrowed_to_the_files_that_changed() -> None:
+    everything = groups([entry(f"src/{name}.cpp") for name in ("a/one", "a/two", "b/one")])
+    [left] = narrowed(everything, {ROOT / "src/a/two.cpp"})
+    assert left.files == (ROOT / "src/a/two.cpp",)
+    assert narrowed(everything, set()) == []
