@@ -9,11 +9,13 @@
 //                 every call on a GPU
 //   roundtrip     one work-item, one no-op after the other; the syscall area has all waves' slots
 //   throughput    no-ops of single lanes and of whole waves, and 4 KiB preads into shared memory
+//   turns         no-ops of many lanes, single and in whole waves, in turns, with what the server did
+//                 in each: why rates differ from run to run
 //   idle          polling server, random arrivals: latency and share of a core; also after a quiet
 //                 second
 //
-// usage: device_bench [capabilities|bus|roundtrip|throughput|idle]...   Exit 77: no such device
-// here.
+// usage: device_bench [capabilities|bus|roundtrip|throughput|turns|idle]...   Exit 77: no such
+// device here.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -341,6 +343,62 @@ void throughput() {
   std::printf(",\"pread_4k_gbytes\":%.3f}\n", preads * 4096 / 1e3);
 }
 
+// The part of the server in one run: how it learned of requests, and how often its threads changed.
+struct ServerWork {
+  explicit ServerWork(const server::Stats& stats)
+      : requests(stats.requests),
+        bundles(stats.bundles),
+        rescued(stats.rescued),
+        hand_offs(stats.hand_offs),
+        takeovers(stats.takeovers),
+        parks(stats.parks),
+        thread_seconds(stats.thread_seconds) {}
+  std::uint64_t requests;
+  std::uint64_t bundles;
+  std::uint64_t rescued;
+  std::uint64_t hand_offs;
+  std::uint64_t takeovers;
+  std::uint64_t parks;
+  double thread_seconds;
+};
+
+template <bool whole_waves>
+void turn(Runtime& runtime, int number, const LaunchShape& shape, std::uint32_t count,
+          std::uint64_t* errors) {
+  const ServerWork before(runtime.stats());
+  const double rate =
+      calls_a_second(runtime, shape, count, ManyCalls<whole_waves>{errors, count}, errors);
+  const ServerWork after(runtime.stats());
+  const double requests = static_cast<double>(after.requests - before.requests);
+  const double elapsed_s =
+      static_cast<double>(shape.groups) * shape.group_items * count / std::max(rate, 1.0);
+  std::printf("{\"bench\":\"turns\",\"turn\":%d,\"by\":\"%s\",\"mcalls\":%.4f", number,
+              whole_waves ? "wave" : "single", rate / 1e6);
+  std::printf(",\"cores\":%.2f,\"bundle\":%.1f,\"rescued\":%.4f",
+              (after.thread_seconds - before.thread_seconds) / elapsed_s,
+              requests / static_cast<double>(std::max<std::uint64_t>(after.bundles - before.bundles,
+                                                                     1)),
+              static_cast<double>(after.rescued - before.rescued) / std::max(requests, 1.0));
+  std::printf(",\"hand_offs\":%llu,\"takeovers\":%llu,\"parks\":%llu}\n",
+              static_cast<unsigned long long>(after.hand_offs - before.hand_offs),
+              static_cast<unsigned long long>(after.takeovers - before.takeovers),
+              static_cast<unsigned long long>(after.parks - before.parks));
+  std::fflush(stdout);
+}
+
+void turns() {
+  constexpr int count_of_turns = 6;
+  constexpr std::uint32_t calls = 500;
+  Runtime runtime = start(1'000'000);
+  const std::uint32_t units = runtime.device().compute_units;
+  const LaunchShape many{units, runtime.device().platform != "cpu" ? 128u : 32u};
+  const Shared<std::uint64_t> errors(runtime, std::size_t{units} * 128);
+  for (int number = 0; number < count_of_turns; ++number) {
+    turn<false>(runtime, number, many, calls, errors.get());
+    turn<true>(runtime, number, many, calls, errors.get());
+  }
+}
+
 void idle() {
   using namespace std::chrono_literals;
   constexpr std::uint32_t calls = 4'000;
@@ -379,7 +437,7 @@ struct Benchmark {
 };
 constexpr Benchmark benchmarks[] = {
     {"capabilities", capabilities}, {"bus", bus},   {"roundtrip", round_trip},
-    {"throughput", throughput},     {"idle", idle},
+    {"throughput", throughput},     {"turns", turns}, {"idle", idle},
 };
 
 }  // namespace

@@ -96,6 +96,7 @@ done
 step "bus" 60 bus.jsonl "$build/bin/device_bench_cuda" bus
 step "round trip" 60 roundtrip.jsonl "$build/bin/device_bench_cuda" roundtrip
 step "throughput" 90 throughput.jsonl "$build/bin/device_bench_cuda" throughput
+step "turns" 60 turns.jsonl "$build/bin/device_bench_cuda" turns
 step "idle" 60 idle.jsonl "$build/bin/device_bench_cuda" idle
 
 # File data into the GPU's memory, planned with the costs that are measured here. A tmpfs has neither

@@ -335,6 +335,17 @@ def _bus(records: list[Record]) -> list[str]:
     return [_titled("A kernel's accesses to the host's memory", heading, rows)]
 
 
+def _turns(records: list[Record]) -> list[str]:
+    keys = ("mcalls", "cores", "bundle", "rescued", "hand_offs", "takeovers", "parks")
+    rows = [
+        [str(record["turn"]), record["by"], *(_text(record[key]) for key in keys)]
+        for record in records
+    ]
+    heading = ["turn", "calls", "million calls/s", "cores that serve", "requests a bundle"]
+    heading += ["part found by the rescan", "hand-offs", "take-overs", "parks"]
+    return [_titled("Calls of many work-items in turns, and the server's work", heading, rows)]
+
+
 def _psylang(records: list[Record]) -> list[str]:
     rows = [
         [
@@ -371,6 +382,7 @@ TABLES: dict[str, Callable[[list[Record]], list[str]]] = {
             "pread_4k_gbytes": "pread of 4 KiB, GB/s",
         },
     ),
+    "turns": _turns,
     "idle": _fields(
         "A polling server that is mostly idle",
         {
