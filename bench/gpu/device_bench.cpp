@@ -9,7 +9,8 @@
 //                 every call on a GPU
 //   roundtrip     one work-item, one no-op after the other; the syscall area has all waves' slots
 //   throughput    no-ops of single lanes and of whole waves, and 4 KiB preads into shared memory
-//   turns         no-ops of many lanes, single and in whole waves, in turns, with what the server did
+//   turns         no-ops of many lanes, single and in whole waves, in turns, with what the server
+//   did
 //                 in each: why rates differ from run to run
 //   idle          polling server, random arrivals: latency and share of a core; also after a quiet
 //                 second
@@ -374,11 +375,11 @@ void turn(Runtime& runtime, int number, const LaunchShape& shape, std::uint32_t 
       static_cast<double>(shape.groups) * shape.group_items * count / std::max(rate, 1.0);
   std::printf("{\"bench\":\"turns\",\"turn\":%d,\"by\":\"%s\",\"mcalls\":%.4f", number,
               whole_waves ? "wave" : "single", rate / 1e6);
-  std::printf(",\"cores\":%.2f,\"bundle\":%.1f,\"rescued\":%.4f",
-              (after.thread_seconds - before.thread_seconds) / elapsed_s,
-              requests / static_cast<double>(std::max<std::uint64_t>(after.bundles - before.bundles,
-                                                                     1)),
-              static_cast<double>(after.rescued - before.rescued) / std::max(requests, 1.0));
+  std::printf(
+      ",\"cores\":%.2f,\"bundle\":%.1f,\"rescued\":%.4f",
+      (after.thread_seconds - before.thread_seconds) / elapsed_s,
+      requests / static_cast<double>(std::max<std::uint64_t>(after.bundles - before.bundles, 1)),
+      static_cast<double>(after.rescued - before.rescued) / std::max(requests, 1.0));
   std::printf(",\"hand_offs\":%llu,\"takeovers\":%llu,\"parks\":%llu}\n",
               static_cast<unsigned long long>(after.hand_offs - before.hand_offs),
               static_cast<unsigned long long>(after.takeovers - before.takeovers),
@@ -436,7 +437,7 @@ struct Benchmark {
   void (*run)();
 };
 constexpr Benchmark benchmarks[] = {
-    {"capabilities", capabilities}, {"bus", bus},   {"roundtrip", round_trip},
+    {"capabilities", capabilities}, {"bus", bus},     {"roundtrip", round_trip},
     {"throughput", throughput},     {"turns", turns}, {"idle", idle},
 };
 
