@@ -40,8 +40,9 @@ void Guard::lead(ServiceThread& self, Role& role) {
     parts_.admission.pass(self.account, 0);
     role.bundle.clear();
     if (!role.top_half.collect(role.bundle, self.stats)) {
-      if (cycles() < role.top_half.rescan_due() || parts_.split_queue.bundles_wait() ||
-          role.top_half.rescan(role.bundle, self.stats) == 0) {
+      const std::uint64_t moment = cycles();
+      if (moment < role.top_half.rescan_due() || parts_.split_queue.bundles_wait() ||
+          role.top_half.rescan(role.bundle, self.stats, moment) == 0) {
         parts_.leader.rest(self, role, Notify::interrupt,
                            static_cast<std::uint32_t>(rest_max / Nanoseconds(1'000)));
         continue;

@@ -90,7 +90,7 @@ bool Leader::lead(ServiceThread& self, Role& role) {
       }
       if (moment >= role.top_half.rescan_due() && !parts_.split_queue.bundles_wait()) {
         const std::uint64_t idle = ladder.idle(moment);
-        if (role.top_half.rescan(role.bundle, self.stats, idle) == 0) continue;
+        if (role.top_half.rescan(role.bundle, self.stats, moment, idle) == 0) continue;
       } else {
         // Under a cap the budget pays for spinning, so do not spin.
         const PollLadder::Step step =
@@ -184,7 +184,7 @@ Leader::Look Leader::look_after(ServiceThread& self, Role& role) {
     self.clock = cycles();
     if (!role.top_half.collect(role.bundle, self.stats) &&
         (self.clock < role.top_half.rescan_due() ||
-         role.top_half.rescan(role.bundle, self.stats) == 0)) {
+         role.top_half.rescan(role.bundle, self.stats, self.clock) == 0)) {
       if (!role.top_half.pass_holes(self.clock, true)) return look;
       continue;
     }

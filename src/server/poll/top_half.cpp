@@ -122,14 +122,18 @@ bool TopHalf::any_urgent(const Bundle& bundle) const {
   return false;
 }
 
+bool TopHalf::has_waited(std::size_t ring, std::uint64_t moment) {
+  Waiting& waiting = waiting_[ring];
+  const std::uint64_t position = rings_[ring]->position();
+  if (waiting.position != position) waiting = {position, moment};
+  return moment - waiting.since >= cycles_of(hole_us);
+}
+
 bool TopHalf::pass_holes(std::uint64_t moment, bool woken) {
   bool passed = false;
   for (std::size_t index = 0; index < rings_.size(); ++index) {
     protocol::RingConsumer& ring = *rings_[index];
-    Waiting& waiting = waiting_[index];
-    if (waiting.position != ring.position()) {
-      waiting = {ring.position(), moment};
-    } else if (woken && moment - waiting.since >= cycles_of(hole_us) && ring.skip_hole()) {
+    if (has_waited(index, moment) && woken && ring.skip_hole()) {
       ring.publish();
       passed = true;
     }
@@ -137,9 +141,13 @@ bool TopHalf::pass_holes(std::uint64_t moment, bool woken) {
   return passed;
 }
 
-std::uint32_t TopHalf::rescan(Bundle& bundle, ThreadStats& stats, std::uint64_t idle) {
+std::uint32_t TopHalf::rescan(Bundle& bundle, ThreadStats& stats, std::uint64_t moment,
+                              std::uint64_t idle) {
   std::uint32_t found = 0;
-  const std::uint32_t rows = std::max(1u, slice_slots / area_->wave_lanes) * ring_step_;
+  const std::uint32_t part = slices_max * ring_step_;
+  const std::uint32_t rows =
+      std::max({1u, slice_slots / area_->wave_lanes, (area_->wave_count + part - 1) / part}) *
+      ring_step_;
   for (std::uint32_t step = 0; step < rows && step < area_->wave_count; ++step) {
     const std::uint32_t row = next_row_;
     next_row_ = row + 1 == area_->wave_count ? 0 : row + 1;
@@ -162,9 +170,11 @@ std::uint32_t TopHalf::rescan(Bundle& bundle, ThreadStats& stats, std::uint64_t 
     for (std::size_t index = 0; index < rings_.size(); ++index) {
       protocol::RingConsumer& ring = *rings_[index];
       // Or so many producers died that the ring is full of holes, and no producer can ring after
-      // them.
+      // them. A place that was the next one only now is no hole: its doorbell is on its way. On a
+      // full GPU the requests of a slice are nearly all in this state.
       Rescued& rescued = rescued_[index];
-      const bool came = ring.skip_hole() || ring.position() != rescued.position;
+      const bool came =
+          (has_waited(index, moment) && ring.skip_hole()) || ring.position() != rescued.position;
       rescued.times = came ? 1 : rescued.times + 1;
       if (rescued.times == silent_rescues_max) {
         ring.pass_lap();
@@ -177,7 +187,7 @@ std::uint32_t TopHalf::rescan(Bundle& bundle, ThreadStats& stats, std::uint64_t 
   // The slots are not in the cache after a sleep: reading 64 KiB of slots every millisecond would
   // be most of an idle server's cost.
   rescan_due_ =
-      cycles() + std::clamp(idle / rescan_stretch, rescan_cycles_, rescan_cycles_ * rescan_stretch);
+      moment + std::clamp(idle / rescan_stretch, rescan_cycles_, rescan_cycles_ * rescan_stretch);
   return found;
 }
 

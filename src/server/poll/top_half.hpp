@@ -48,10 +48,13 @@ class TopHalf {
   void prefetch_rings() const;
   void prefetch_slots() const;
 
-  // Looks at the next slice of slots for ready ones. Bounded: slice_slots a call. Returns how many
-  // requests were found and appended. The next rescan is due after rescan_us; after `idle` cycles
-  // without requests it is due after a sixteenth of `idle`, at most 16 * rescan_us.
-  std::uint32_t rescan(Bundle& bundle, ThreadStats& stats, std::uint64_t idle = 0);
+  // Looks at the next slice of slots for ready ones: slice_slots, or a part of slices_max of all.
+  // Returns how many requests were found and appended. Then it skips a ring position that is next
+  // for hole_us already and is followed by doorbells. `moment`: cycles(). The next rescan is due
+  // rescan_us after it; after `idle` cycles without requests it is due after a sixteenth of `idle`,
+  // at most 16 * rescan_us.
+  std::uint32_t rescan(Bundle& bundle, ThreadStats& stats, std::uint64_t moment,
+                       std::uint64_t idle = 0);
 
   // For a poller that found nothing and is about to sleep: skips a ring position that was next for
   // hole_us and is followed by doorbells, if a doorbell may have ended the last sleep (`woken`).
@@ -64,6 +67,7 @@ class TopHalf {
   [[nodiscard]] const std::vector<protocol::RingConsumer*>& rings() const { return rings_; }
 
   static constexpr std::uint32_t slice_slots = 1024;
+  static constexpr std::uint32_t slices_max = 64;  // Rescans that see all slots, however many.
   static constexpr std::uint64_t rescan_stretch = 16;
   // A producer that lost its core between ticket and doorbell usually runs again by then.
   static constexpr std::uint32_t hole_us = 1'000;
@@ -89,11 +93,12 @@ class TopHalf {
   void wait_for_more(std::uint64_t end) const;
   std::uint32_t drain(Bundle& bundle, std::uint32_t requests_max, ThreadStats& stats);
   [[nodiscard]] bool any_urgent(const Bundle& bundle) const;
+  // Notes the ring's position. True if it is the same for hole_us already, by these notes.
+  bool has_waited(std::size_t ring, std::uint64_t moment);
 
   struct Waiting {
-    std::uint64_t position =
-        ~std::uint64_t{0};    // Ring position when its holder last went to sleep.
-    std::uint64_t since = 0;  // cycles() at its first sleep at this position.
+    std::uint64_t position = ~std::uint64_t{0};  // Of the ring, when it was last noted.
+    std::uint64_t since = 0;                     // cycles() when it was first noted.
   };
 
   const protocol::AreaView* area_;
