@@ -83,7 +83,11 @@ std::unique_ptr<DeviceChannel> DeviceChannels::pop_locked() {
 void DeviceChannels::give_back(std::unique_ptr<DeviceChannel> channel) {
   channel->bounce.give_back();
   const std::lock_guard lock(mutex_);
-  if (free_.size() < kept_) free_.push_back(std::move(channel));
+  // The next request takes the last one: that which can write long ranges without a copy more.
+  if (free_.size() < kept_) {
+    const auto at = channel->long_copies ? free_.end() : free_.begin();
+    free_.insert(at, std::move(channel));
+  }
   given_back_.notify_one();
 }
 
@@ -92,6 +96,9 @@ Status DeviceChannels::make_all() {
   while (free_.size() < kept_) {
     Result<std::unique_ptr<DeviceChannel>> channel = DeviceChannel::create(paths_, model_);
     if (!channel) return channel.error();
+    if (free_.size() + 1 == kept_) {
+      static_cast<void>(channel.value()->copies_with(DevicePaths::long_copy_buffers));
+    }
     channel.value()->paths = nullptr;
     free_.push_back(std::move(channel).value());
   }

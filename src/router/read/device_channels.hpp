@@ -58,8 +58,8 @@ struct DeviceChannelsConfig {
   // free channel make one.
   std::uint32_t channels_kept = 4;
   // All of them are made at once and no more: further requests wait for a free channel. For devices
-  // that pin no memory while a kernel runs that waits for its requests. Their writes of more than
-  // two buffers are copied once more.
+  // that pin no memory while a kernel runs that waits for its requests. One channel pins the
+  // buffers of long writes at the start; long writes beside each other are copied once more.
   bool channels_fixed = false;
 };
 
@@ -90,7 +90,8 @@ class DeviceChannels {
   // Null: none is free.
   std::unique_ptr<DeviceChannel> take_free();
   void give_back(std::unique_ptr<DeviceChannel> channel);
-  // Makes all channels that are kept; no more are made later. Errors: DeviceChannel::create()'s.
+  // Makes all channels that are kept, one of them with buffers for long writes if they can be
+  // pinned; no more are made later. Errors: DeviceChannel::create()'s.
   Status make_all();
   // In the child of fork(): leaves the parent's channels alone, because their copies belong to the
   // parent.

@@ -219,16 +219,36 @@ TEST_F(DevicePortTest, writes_from_pinned_buffers_where_they_have_room) {
   expect_write(*write, 2 * buffer);
   expect_write(*write, 16 * buffer + 1);
   EXPECT_EQ(memory_->under_way_max(), 2u);
-  DeviceChannelsConfig fixed = channels();
-  fixed.channels_fixed = true;
-  expect_write(*FileReader::create(memory_, config(), fixed).value(), 16 * buffer);
-  EXPECT_EQ(memory_->under_way_max(), 2u) << "it pins no more than at its start";
   memory_->refuse_queues(ENOMEM);
   expect_write(*write, 16 * buffer);
   EXPECT_EQ(memory_->under_way_max(), 2u) << "no more can be pinned";
   memory_->refuse_queues(0);
-  expect_write(*reader(), 16 * buffer);
-  EXPECT_EQ(memory_->under_way_max(), 16u);
+  DeviceChannelsConfig fixed = channels();
+  fixed.channels_fixed = true;
+  const auto for_kernels = FileReader::create(memory_, config(), fixed).value();
+  memory_->refuse_queues(ENOMEM);
+  expect_write(*for_kernels, 16 * buffer);
+  EXPECT_EQ(memory_->under_way_max(), 16u) << "it pins at its start";
+  expect_write(*for_kernels, 16 * buffer + 1);
+  memory_->refuse_queues(0);
+}
+
+TEST_F(DevicePortTest, gives_the_channel_with_buffers_for_long_writes_first) {
+  const auto paths = DevicePaths::create(*memory_, channels().paths);
+  ASSERT_TRUE(paths.ok());
+  DeviceChannels all(paths.value(), config().model, 3);
+  ASSERT_TRUE(all.make_all().ok());
+  auto with = all.take().value();
+  auto without = all.take().value();
+  auto another = all.take().value();
+  EXPECT_TRUE(with->long_copies);
+  EXPECT_FALSE(without->long_copies);
+  EXPECT_FALSE(another->long_copies);
+  EXPECT_EQ(without->copies_with(DevicePaths::long_copy_buffers), nullptr);
+  all.give_back(std::move(with));
+  all.give_back(std::move(without));
+  all.give_back(std::move(another));
+  EXPECT_TRUE(all.take().value()->long_copies);
 }
 
 TEST_F(DevicePortTest, writes_vectors_of_any_length_by_one_call) {
