@@ -12,11 +12,13 @@
 //   turns         no-ops of many lanes, single and in whole waves, in turns, with what the server
 //   did
 //                 in each: why rates differ from run to run
+//   together      cached reads of 16 MiB by work-groups into the device's own memory: one request,
+//                 or pread_together()
 //   idle          polling server, random arrivals: latency and share of a core; also after a quiet
 //                 second
 //
-// usage: device_bench [capabilities|bus|roundtrip|throughput|turns|idle]...   Exit 77: no such
-// device here.
+// usage: device_bench [capabilities|bus|roundtrip|throughput|turns|together|idle]...   Exit 77:
+// no such device here.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -178,6 +180,25 @@ struct Preads {
           k2k::pread(k2k::work_item, fd, buffers + me * 4096, 4096, (call % 64) * 4096) != 4096;
     }
     errors[me] = wrong;
+  }
+};
+
+// Each group reads a range of its own of the file.
+template <bool together>
+struct LongReads {
+  int fd;
+  char* memory;
+  std::uint64_t bytes;    // A group.
+  std::uint64_t* errors;  // One per work-item.
+  K2K_DEVICE void operator()() const {
+    const std::uint64_t at = k2k::group_rank() * bytes;
+    long count = 0;
+    if constexpr (together) {
+      count = k2k::pread_together(fd, memory + at, bytes, static_cast<std::int64_t>(at));
+    } else {
+      count = k2k::pread(k2k::work_group, fd, memory + at, bytes, static_cast<std::int64_t>(at));
+    }
+    errors[k2k::global_rank()] = count != static_cast<long>(bytes);
   }
 };
 
@@ -400,6 +421,51 @@ void turns() {
   }
 }
 
+// GB/s of the median of some launches.
+template <bool by_parts>
+double long_reads(Runtime& runtime, std::uint32_t groups, const LongReads<by_parts>& kernel) {
+  constexpr int launches = 9;
+  constexpr std::uint32_t items = 32;
+  std::vector<double> rates;
+  for (int launch = 0; launch < launches; ++launch) {
+    const LaunchReport report = expect(runtime.launch({groups, items}, kernel, "long reads"));
+    for (std::uint32_t item = 0; item < groups * items; ++item) expect_none(kernel.errors[item]);
+    rates.push_back(static_cast<double>(kernel.bytes * groups) /
+                    static_cast<double>(report.elapsed.count()));
+  }
+  return quantile(rates, 0.5);
+}
+
+void together() {
+  constexpr std::uint64_t bytes = 16u << 20;
+  constexpr std::uint32_t groups_max = 4;
+  Runtime runtime = start(50);
+  char path[] = "/tmp/k2k-device-bench-XXXXXX";
+  const int fd = ::mkstemp(path);
+  if (fd < 0) expect(Status(Error{errno, "no temporary file in /tmp"}));
+  ::unlink(path);
+  const std::vector<char> content(bytes, 'd');
+  for (std::uint32_t group = 0; group < groups_max; ++group) {
+    if (::write(fd, content.data(), bytes) != static_cast<ssize_t>(bytes)) {
+      expect(Status(Error{errno, "no room for 64 MiB in /tmp"}));
+    }
+  }
+  char* const memory = static_cast<char*>(expect(runtime.allocate(bytes * groups_max)));
+  const Shared<std::uint64_t> errors(runtime, groups_max * 32);
+  for (const std::uint32_t groups : {1u, groups_max}) {
+    const double one =
+        long_reads(runtime, groups, LongReads<false>{fd, memory, bytes, errors.get()});
+    const double parts =
+        long_reads(runtime, groups, LongReads<true>{fd, memory, bytes, errors.get()});
+    std::printf("{\"bench\":\"together\",\"groups\":%u,\"mib\":%u,\"one_gbs\":%.3f", groups,
+                static_cast<unsigned>(bytes >> 20), one);
+    std::printf(",\"together_gbs\":%.3f}\n", parts);
+    std::fflush(stdout);
+  }
+  runtime.free(memory);
+  ::close(fd);
+}
+
 void idle() {
   using namespace std::chrono_literals;
   constexpr std::uint32_t calls = 4'000;
@@ -437,8 +503,13 @@ struct Benchmark {
   void (*run)();
 };
 constexpr Benchmark benchmarks[] = {
-    {"capabilities", capabilities}, {"bus", bus},     {"roundtrip", round_trip},
-    {"throughput", throughput},     {"turns", turns}, {"idle", idle},
+    {"capabilities", capabilities},
+    {"bus", bus},
+    {"roundtrip", round_trip},
+    {"throughput", throughput},
+    {"turns", turns},
+    {"together", together},
+    {"idle", idle},
 };
 
 }  // namespace

@@ -97,6 +97,7 @@ step "bus" 60 bus.jsonl "$build/bin/device_bench_cuda" bus
 step "round trip" 60 roundtrip.jsonl "$build/bin/device_bench_cuda" roundtrip
 step "throughput" 90 throughput.jsonl "$build/bin/device_bench_cuda" throughput
 step "turns" 60 turns.jsonl "$build/bin/device_bench_cuda" turns
+step "long reads" 30 together.jsonl "$build/bin/device_bench_cuda" together
 step "idle" 60 idle.jsonl "$build/bin/device_bench_cuda" idle
 
 # File data into the GPU's memory, planned with the costs that are measured here. A tmpfs has neither
@@ -186,6 +187,10 @@ for program in comd minife bpt xsbench; do
       "$build/bin/k2k-$program" --json --mode "$mode" "$inputs/$program/unsorted"
     grep -o '"bits":[^,}]*' "$out/${program}_$mode.json" >"$inputs/bits"
     same_as "$program, $mode," "$inputs/bits" "$inputs/$program.bits"
+    seconds=$(grep -o '"seconds":[^,}]*' "$out/${program}_$mode.json" | head -n 1)
+    kernels=$(grep -o '"kernel_seconds":[^,}]*' "$out/${program}_$mode.json")
+    [ -z "$seconds" ] || [ -z "$kernels" ] ||
+      echo "{\"program\":\"$program\",\"mode\":\"$mode\",$seconds,$kernels}" >>"$out/programs.jsonl"
   done
 done
 step "memcached" 60 memcached.jsonl env K2K_BACKEND=cuda "$build/bin/k2k-memcached" --json --load
