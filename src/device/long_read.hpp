@@ -6,7 +6,9 @@
 // pread() at the scope of a work-group is one request, and one service thread makes it: it copies
 // the page cache, or fills a GPU's memory, no faster than one core and one stream of copies can.
 // pread_together() is a request for each of several parts, made by as many work-items at the same
-// time. Every item of the group calls it with the same arguments and gets the answer.
+// time. Every item of the group calls it with the same arguments and gets the answer. If several
+// groups read at the same time, their service threads are busy already, and one request each is
+// faster (device_bench together).
 //
 // The answer is pread(2)'s: the bytes up to the first part that came short, 0 at the end of the
 // file, a negative errno if nothing was read. Unlike one pread(2) it is several: a write to the

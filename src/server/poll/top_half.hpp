@@ -67,7 +67,7 @@ class TopHalf {
   [[nodiscard]] const std::vector<protocol::RingConsumer*>& rings() const { return rings_; }
 
   static constexpr std::uint32_t slice_slots = 1024;
-  static constexpr std::uint32_t slices_max = 64;  // Rescans that see all slots, however many.
+  static constexpr std::uint32_t slices_max = 256;  // Rescans that see all slots, however many.
   static constexpr std::uint64_t rescan_stretch = 16;
   // A producer that lost its core between ticket and doorbell usually runs again by then.
   static constexpr std::uint32_t hole_us = 1'000;
