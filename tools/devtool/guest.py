@@ -28,10 +28,9 @@ PACKAGES = (
     Package("ovmf"),  # Of a guest with a screen: its firmware sets the display's mode.
 )
 INIT = ROOT / "tools/guest/init"
-# One thread for both processors: with a thread each, QEMU 7.2 (Debian 12's) may run an instruction
-# that another processor has just replaced, for ever. Linux replaces instructions when tracepoints
-# are attached, and the guest stopped in one of some hundred runs of k2k watch's tests. QEMU 8.1
-# keeps a page from being changed while it translates it.
+# One thread for both processors: with a thread each, a processor of QEMU 7.2 may execute, for ever,
+# an instruction that the other processor has replaced. Linux replaces instructions when tracepoints
+# are attached, and the guest stopped in the tests of k2k watch.
 MACHINE = (
     *("-accel", "tcg,thread=single", "-machine", "q35", "-smp", "2", "-m", "1G"),
     *("-nographic", "-no-reboot", "-nic", "none"),
