@@ -192,7 +192,8 @@ void lead(Thread& self, Role& role) {
     role.bundle.clear();
     if (!role.top_half.collect(role.bundle, *stats)) {
       const bool due = all.scenario.rescan && clock() >= role.top_half.rescan_due();
-      if (!due || !host->bundles.empty() || role.top_half.rescan(role.bundle, *stats) == 0) {
+      if (!due || !host->bundles.empty() ||
+          role.top_half.rescan(role.bundle, *stats, clock()) == 0) {
         // Polling continues and finds nothing until a store arrives.
         const std::uint64_t due_in =
             role.top_half.rescan_due() - std::min(clock(), role.top_half.rescan_due());
