@@ -258,6 +258,8 @@ ordered_json head_of(const Options& options, const FileData& file, const FileWay
   }
   const Way& cufile = ways.reads().back();
   head["cufile"] = cufile.missing.empty() ? "there" : cufile.missing;
+  const auto gdrcopy = std::ranges::find(ways.reads(), "gdrcopy", &Way::name);
+  head["gdrcopy"] = gdrcopy->missing.empty() ? "there" : gdrcopy->missing;
   return head;
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -38,6 +39,7 @@ TEST(FileBench, moves_the_right_bytes_by_every_way_in_every_cell) {
   ASSERT_EQ(lines.size(), 1u + 3 * 4);
   EXPECT_EQ(lines[0]["schema"], 1);
   EXPECT_EQ(lines[0]["cufile"], "not asked for (--cufile)");
+  EXPECT_NE(lines[0]["gdrcopy"].get<std::string>().find("libgdrapi.so.2"), std::string::npos);
   for (std::size_t at = 1; at < lines.size(); ++at) {
     const json& cell = lines[at];
     EXPECT_GE(cell["rounds"], 2) << cell;
@@ -74,6 +76,27 @@ TEST(FileBench, says_why_cufile_is_missing) {
   const json head = lines_of(outcome.out)[0];
   if (head["cufile"] == "there") GTEST_SKIP() << "this machine has libcufile";
   EXPECT_NE(head["cufile"].get<std::string>().find("libcufile.so.0"), std::string::npos) << head;
+}
+
+// The library that plays the vendors' for the tests of src/io, by the name of GDRCopy's.
+TEST(FileBench, stores_to_a_mapping_by_gdrcopy_where_it_is_there) {
+  const Result<TemporaryFolder> folder = TemporaryFolder::create("file-bench-gdrcopy");
+  ASSERT_TRUE(folder.ok());
+  std::filesystem::create_symlink(K2K_GDRCOPY, folder->path() + "/libgdrapi.so.2");
+  const CommandOutcome outcome =
+      run_command("LD_LIBRARY_PATH=" K2K_EMULATED_DRIVER ":" + folder->path() + " " + program +
+                  " --folder " + folder->path() + " --mib 16 --seconds 0");
+  ASSERT_EQ(outcome.status, 0);
+  const std::vector<json> lines = lines_of(outcome.out);
+  EXPECT_EQ(lines[0]["gdrcopy"], "there");
+  int reads = 0;
+  for (const json& cell : lines) {
+    if (!cell.contains("direction") || cell["direction"] != "read") continue;
+    ++reads;
+    EXPECT_EQ(cell["ways"]["gdrcopy"]["wrong_words"], 0) << cell;
+    EXPECT_GT(cell["ways"]["gdrcopy"]["gbs"], 0.0) << cell;
+  }
+  EXPECT_EQ(reads, 2 * 4);
 }
 
 TEST(FileBench, says_when_the_device_has_too_little_memory) {

@@ -13,8 +13,10 @@
 
 #include "base/huge_pages.hpp"
 #include "bench/gpu/file_data.hpp"
+#include "io/gpu/device_engines.hpp"
 #include "io/gpu/gpu_file.hpp"
 #include "io/memory/cuda_memory.hpp"
+#include "io/memory/gdr_memory.hpp"
 #include "router/door/files.hpp"
 #include "router/read/registered_memory.hpp"
 
@@ -63,6 +65,7 @@ class Ways final : public FileWays {
     }
     registered_ = true;
     if (cufile) open_cufile();
+    open_gdrcopy(room);
     add_reads();
     add_writes();
     return {};
@@ -137,6 +140,7 @@ class Ways final : public FileWays {
     reads_.push_back(
         {.name = "pinned, two", .run = [this](const Pass& pass) { return in_turns(pass); }});
     reads_.push_back({.name = "O_DIRECT, pinned", .flags = O_DIRECT, .run = by_pinned});
+    reads_.push_back(gdrcopy_way());
     reads_.push_back(cufile_way(io::Direction::read));
   }
 
@@ -186,6 +190,35 @@ class Ways final : public FileWays {
     return status ? last : status;
   }
 
+  void open_gdrcopy(std::size_t room) {
+    auto mapped = io::make_gdr_memory(device_, room);
+    if (!mapped) {
+      gdrcopy_missing_ = mapped.error().message;
+      return;
+    }
+    mapped_ = std::move(mapped).value();
+    auto engine = io::make_bar(*mapped_, 1);
+    if (engine) {
+      stores_ = std::move(engine).value();
+    } else {
+      gdrcopy_missing_ = engine.error().message;
+    }
+  }
+  Way gdrcopy_way() {
+    if (!stores_) return {.name = "gdrcopy", .missing = gdrcopy_missing_};
+    return {.name = "gdrcopy", .run = [this](const Pass& pass) {
+              return each_block(pass, "a read by the engine bar", [&](std::size_t offset) {
+                const io::Transfer transfer{pass.descriptor, offset, device_ + offset,
+                                            pass.block,      0,      io::Direction::read};
+                io::Completion done;
+                if (stores_->submit({&transfer, 1}) != 1 || stores_->poll({&done, 1}, 1) != 1) {
+                  return std::int64_t{-EAGAIN};
+                }
+                return done.result;
+              });
+            }};
+  }
+
   void open_cufile() {
     auto enter = io::cuda_context_setter();
     if (!enter) {
@@ -224,6 +257,9 @@ class Ways final : public FileWays {
   std::unique_ptr<std::byte, Free> pageable_;
   k2k_files* reader_ = nullptr;
   router::Files files_;  // For pwrite(), which the C interface leaves to kernels.
+  std::unique_ptr<io::DeviceMemory> mapped_;  // By GDRCopy.
+  std::unique_ptr<io::Engine> stores_;        // Into that mapping.
+  std::string gdrcopy_missing_;
   std::shared_ptr<io::GpuFileDriver> cufile_;
   std::string cufile_missing_ = "not asked for (--cufile)";
   std::vector<Way> reads_;

@@ -6,6 +6,8 @@
 //   pageable          the same through ordinary memory, which the driver copies once more
 //   pinned, two       two pinned buffers: a block is read while the device copies the one before
 //   O_DIRECT, pinned  as pinned, past the page cache
+//   gdrcopy           the engine bar: pread(2) into the CPU's cache, and stores to a mapping of the
+//                     device's memory by GDRCopy, if it is there
 //   cufile            NVIDIA's library, if it is there and asked for: descriptors with O_DIRECT
 //
 // The device has the whole block when a way's call returns; only "pinned, two" returns earlier.

@@ -234,7 +234,10 @@ def _files(records: list[Record]) -> list[str]:
         parts.append(_titled(title, ["page cache", "block", *ways, "k2k / pinned"], rows))
     wrong = sum(way.get("wrong_words", 0) for cell in cells for way in cell["ways"].values())
     cufile = _plain(_text(records[0]["cufile"])).removeprefix("cuFile: ")
-    parts.append(f"Words that were wrong: {wrong}. cuFile: {cufile}\n")
+    said = f"Words that were wrong: {wrong}. cuFile: {cufile}"
+    if "gdrcopy" in records[0]:
+        said += f". GDRCopy: {_plain(_text(records[0]['gdrcopy'])).removeprefix('GDRCopy: ')}"
+    parts.append(f"{said}\n")
     return parts
 
 

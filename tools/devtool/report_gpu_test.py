@@ -82,6 +82,14 @@ def test_the_figures_of_the_steps_stand_in_their_tables(tmp_path: Path) -> None:
         ],
         roundtrip=[{"waves": 8448, "p50_us": 3.25, "p99_us": 7.5}],
         grep=[{"granularity": "work-item", "run": {"seconds": 0.25, "files": 8217, "matches": 9}}],
+        turns=[
+            {
+                **{"turn": 1, "by": "wave", "mcalls": 50.5, "cores": 1.0, "bundle": 62.5},
+                **{"rescued": 0.001, "hand_offs": 0, "takeovers": 0, "parks": 3},
+            }
+        ],
+        together=[{"groups": 4, "mib": 16, "one_gbs": 14.5, "together_gbs": 10.25}],
+        programs=[{"program": "comd", "mode": "demand", "seconds": 1.401, "kernel_seconds": 1.136}],
         calibrate=[
             {
                 "model": {"call_us": 50.5, "direct_gbs": 3.25, "cache_gbs": 11.5},
@@ -89,7 +97,7 @@ def test_the_figures_of_the_steps_stand_in_their_tables(tmp_path: Path) -> None:
             }
         ],
         file_into_device=[
-            {"schema": 1, "cufile": "not installed"},
+            {"schema": 1, "cufile": "not installed", "gdrcopy": "GDRCopy: no library"},
             cell(
                 *("read", "cold"),
                 k2k={"gbs": 3.5, "wrong_words": 0},
@@ -108,7 +116,10 @@ def test_the_figures_of_the_steps_stand_in_their_tables(tmp_path: Path) -> None:
         "| page cache, GB/s | 11.5 |",
         "| page cache | block | k2k | pinned | direct | k2k / pinned |",
         "| cold | 16 MiB | 3.5 | 2.25 | – | 1.5 (1.25 to 1.75) |",
-        "Words that were wrong: 2. cuFile: not installed",
+        "Words that were wrong: 2. cuFile: not installed. GDRCopy: no library",
+        "| 1 | wave | 50.5 | 1 | 62.5 | 0.001 | 0 | 0 | 3 |",
+        "| 4 | 14.5 | 10.25 |",
+        "| comd | demand | 1401 | 1136 |",
         "**Device memory into files, GB/s**",
     ):
         assert row in text, row

@@ -37,6 +37,9 @@ struct Control {
   std::atomic<int> files = 0;
   std::atomic<int> registrations = 0;  // Of files, ever.
   std::atomic<int> ranges = 0;
+  std::atomic<int> gdr_open = 0;  // Of GDRCopy: its library, pinned ranges and mappings.
+  std::atomic<int> gdr_pinned = 0;
+  std::atomic<int> gdr_mapped = 0;
   std::atomic<const void*> last_base = nullptr;
   std::atomic<long> last_offset = -1;
 
