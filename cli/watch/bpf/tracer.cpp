@@ -262,10 +262,10 @@ Result<std::unique_ptr<Tracer>> Tracer::start() {
 
 Result<Traced> Tracer::read() {
   Traced traced;
-  parts_->read_names(traced);
   parts_->read_harms(traced);
   traced.own_cpu_s = parts_->own_cpu_s();
   parts_->read_sums(traced);
+  parts_->read_names(traced);  // Behind the sums: the programs write a name before its first sum.
   parts_->read_cores(traced);  // Last: most of the time is here.
   if (traced.spent.empty()) return Error{EIO, "the BPF programs have no sums; try --no-bpf"};
   return traced;

@@ -277,12 +277,13 @@ static __always_inline void leave(struct core* core, struct task_struct* task, _
   if (task->flags & OF_KERNEL) {
     struct thread* thread = thread_of(pid);
     if (thread) thread->ran += ran;
-    add(core, THREAD, pid, ran, 1);
+    // The name first: the reader finds a name for each sum that it reads.
     if (!bpf_map_lookup_elem(&names, &pid)) {
       char name[NAME_BYTES] = {};
       bpf_probe_read_kernel_str(name, NAME_BYTES, task->comm);
       bpf_map_update_elem(&names, &pid, name, BPF_ANY);
     }
+    add(core, THREAD, pid, ran, 1);
     return;
   }
   core->program_ns += ran;
@@ -343,14 +344,13 @@ int work_ends(struct bpf_raw_tracepoint_args* args) {
   struct thread* thread = thread_of((__u32)bpf_get_current_pid_tgid());
   if (!core || !thread || !core->thread_began || !thread->ran_at_work) return 0;
   __u64 ran = thread->ran + stint(core, bpf_ktime_get_ns());
-  // The second argument is the function, since Linux 5.7.
-  add(core, WORK, args->args[1], ran > thread->ran_at_work ? ran - thread->ran_at_work : 0, 1);
-  thread->ran_at_work = 0;
-  __u64 function = args->args[1];
+  __u64 function = args->args[1];  // Since Linux 5.7.
   if (!bpf_map_lookup_elem(&functions, &function)) {
     char name[FUNCTION_BYTES] = {};
     BPF_SNPRINTF(name, FUNCTION_BYTES, "%ps", function);  // Linux 5.13 and later.
     bpf_map_update_elem(&functions, &function, name, BPF_ANY);
   }
+  add(core, WORK, function, ran > thread->ran_at_work ? ran - thread->ran_at_work : 0, 1);
+  thread->ran_at_work = 0;
   return 0;
 }
