@@ -122,18 +122,14 @@ bool TopHalf::any_urgent(const Bundle& bundle) const {
   return false;
 }
 
-bool TopHalf::has_waited(std::size_t ring, std::uint64_t moment) {
-  Waiting& waiting = waiting_[ring];
-  const std::uint64_t position = rings_[ring]->position();
-  if (waiting.position != position) waiting = {position, moment};
-  return moment - waiting.since >= cycles_of(hole_us);
-}
-
 bool TopHalf::pass_holes(std::uint64_t moment, bool woken) {
   bool passed = false;
   for (std::size_t index = 0; index < rings_.size(); ++index) {
     protocol::RingConsumer& ring = *rings_[index];
-    if (has_waited(index, moment) && woken && ring.skip_hole()) {
+    Waiting& waiting = waiting_[index];
+    if (waiting.position != ring.position()) {
+      waiting = {ring.position(), moment};
+    } else if (woken && moment - waiting.since >= cycles_of(hole_us) && ring.skip_hole()) {
       ring.publish();
       passed = true;
     }
@@ -170,17 +166,16 @@ std::uint32_t TopHalf::rescan(Bundle& bundle, ThreadStats& stats, std::uint64_t 
     for (std::size_t index = 0; index < rings_.size(); ++index) {
       protocol::RingConsumer& ring = *rings_[index];
       // Or so many producers died that the ring is full of holes, and no producer can ring after
-      // them. A place that was the next one only now is no hole: its doorbell is on its way. On a
-      // full GPU the requests of a slice are nearly all in this state.
+      // them. A place that has just become the next one is no hole: its doorbell is on its way. On
+      // a full GPU the requests of a slice are nearly all in this state.
       Rescued& rescued = rescued_[index];
-      const bool came =
-          (has_waited(index, moment) && ring.skip_hole()) || ring.position() != rescued.position;
-      rescued.times = came ? 1 : rescued.times + 1;
+      if (rescued.position != ring.position()) rescued = {ring.position(), moment, 0};
+      const bool passed = moment - rescued.since >= cycles_of(hole_us) && ring.skip_hole();
+      rescued.times = passed ? 1 : rescued.times + 1;
       if (rescued.times == silent_rescues_max) {
         ring.pass_lap();
         rescued.times = 0;
       }
-      rescued.position = ring.position();
       ring.publish();
     }
   }

@@ -49,8 +49,9 @@ class TopHalf {
   void prefetch_slots() const;
 
   // Looks at the next slice of slots for ready ones: slice_slots, or a part of slices_max of all.
-  // Returns how many requests were found and appended. Then it skips a ring position that is next
-  // for hole_us already and is followed by doorbells. `moment`: cycles(). The next rescan is due
+  // Returns how many requests were found and appended. If there were any, it skips a ring position
+  // that was next at such a rescan hole_us ago and is followed by doorbells. (A ring that was idle
+  // has been at its position for long, too.) `moment`: cycles(). The next rescan is due
   // rescan_us after it; after `idle` cycles without requests it is due after a sixteenth of `idle`,
   // at most 16 * rescan_us.
   std::uint32_t rescan(Bundle& bundle, ThreadStats& stats, std::uint64_t moment,
@@ -83,6 +84,7 @@ class TopHalf {
  private:
   struct Rescued {
     std::uint64_t position = ~std::uint64_t{0};  // Ring position when a rescan last found requests.
+    std::uint64_t since = 0;                     // cycles() of the first such rescan at it.
     std::uint32_t times = 0;                     // Such rescans since the ring reached it.
   };
 
@@ -93,12 +95,11 @@ class TopHalf {
   void wait_for_more(std::uint64_t end) const;
   std::uint32_t drain(Bundle& bundle, std::uint32_t requests_max, ThreadStats& stats);
   [[nodiscard]] bool any_urgent(const Bundle& bundle) const;
-  // Notes the ring's position. True if it is the same for hole_us already, by these notes.
-  bool has_waited(std::size_t ring, std::uint64_t moment);
 
   struct Waiting {
-    std::uint64_t position = ~std::uint64_t{0};  // Of the ring, when it was last noted.
-    std::uint64_t since = 0;                     // cycles() when it was first noted.
+    std::uint64_t position =
+        ~std::uint64_t{0};    // Ring position when its holder last went to sleep.
+    std::uint64_t since = 0;  // cycles() at its first sleep at this position.
   };
 
   const protocol::AreaView* area_;

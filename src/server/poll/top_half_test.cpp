@@ -314,6 +314,25 @@ TEST_F(TopHalfTest, passes_a_hole_before_a_sleep_once_it_has_lasted_and_a_doorbe
   EXPECT_EQ(stats->rescued.value(), 0u);
 }
 
+// A launch after a long rest: the first requests are found by a rescan that is due for long.
+TEST_F(TopHalfTest, takes_no_producer_for_dead_that_is_slow_after_a_rest) {
+  protocol::PlainArea area;
+  Halves server(area.view(), config);
+  TopHalf& half = server.halves[0];
+  const protocol::DoorbellRing& ring = area->rings[0];
+  const std::uint64_t moment = cycles();
+  EXPECT_FALSE(half.pass_holes(moment, true));
+  EXPECT_EQ(half.rescan(bundle, *stats, moment), 0u);
+  const std::uint64_t later = moment + cycles_of(100 * TopHalf::hole_us);
+  const std::uint64_t slow = protocol::take_ticket(ring);
+  publish_and_ring(area, 1, 0);
+  EXPECT_EQ(half.rescan(bundle, *stats, later), 1u);
+  protocol::ring(ring, slow, 2, 1);
+  bundle.clear();
+  EXPECT_TRUE(half.collect(bundle, *stats));
+  EXPECT_EQ(bundle.size(), 2u);
+}
+
 // A row that two halves could both find would be executed twice.
 TEST_F(TopHalfTest, rescans_exactly_the_rows_whose_doorbells_it_takes) {
   for (std::uint32_t rings = 1; rings <= protocol::ring_count_max; ++rings) {
