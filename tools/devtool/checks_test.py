@@ -124,10 +124,11 @@ def test_a_program_beside_others_runs_while_nothing_else_wants_a_core(
 
 
 ENDLESS = """
-import sys, time
+import signal, sys, time
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from devtool import checks, process
+signal.signal(signal.SIGINT, signal.default_int_handler)  # A shell's background job ignores it.
 begun = Path(sys.argv[2])
 checks.need_packages = lambda _: None
 def endless():

@@ -173,9 +173,10 @@ def _screens_of(shown: Shown) -> list[Wanted]:
 def _show(shown: Shown) -> str:
     """Shows the picture, waits until the host has read the screen, and ends the program."""
     program = f"{_built(DISPLAY)} --by {shown.by} --terminal /dev/tty0 --seconds 600"
+    out = f"shown-{shown.name}"  # Its own: the program may begin after the first look.
     return (
-        f"exec 3<>/dev/ttyS1; {program} {_bmp_of(shown)} >shown & "
-        "while kill -0 $! 2>/dev/null && ! grep -q shown: shown; do sleep 0.1; done; cat shown; "
+        f"exec 3<>/dev/ttyS1; : >{out}; {program} {_bmp_of(shown)} >{out} & "
+        f"while kill -0 $! 2>/dev/null && ! grep -q shown: {out}; do sleep 0.1; done; cat {out}; "
         f"echo @screen {shown.name}; read -r answer <&3; kill -TERM $!; "
         f'wait $! && echo @screen {shown.name}-after && read -r answer <&3 && [ "$answer" = done ]'
     )
