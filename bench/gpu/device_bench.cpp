@@ -9,9 +9,8 @@
 //                 every call on a GPU
 //   roundtrip     one work-item, one no-op after the other; the syscall area has all waves' slots
 //   throughput    no-ops of single lanes and of whole waves, and 4 KiB preads into shared memory
-//   turns         no-ops of many lanes, single and in whole waves, in turns, with what the server
-//   did
-//                 in each: why rates differ from run to run
+//   turns         no-ops of many lanes, single and in whole waves, in turns, with the server's
+//                 work in each: why rates differ from run to run
 //   together      cached reads of 16 MiB by work-groups into the device's own memory: one request,
 //                 or pread_together()
 //   idle          polling server, random arrivals: latency and share of a core; also after a quiet
@@ -322,14 +321,29 @@ double rate_of(const char* name, const LaunchShape& shape, const Rate& rate) {
   return mcalls;
 }
 
+// A group on each compute unit.
+LaunchShape many_items(const Runtime& runtime) {
+  return {runtime.device().compute_units, runtime.device().platform == "cpu" ? 32u : 128u};
+}
+
+// A file without a name.
+int file_of(std::size_t bytes) {
+  char path[] = "/tmp/k2k-device-bench-XXXXXX";  // The pattern of mkstemp().
+  const int fd = ::mkstemp(path);
+  const std::vector<char> content(bytes, 'd');
+  if (fd < 0 || ::write(fd, content.data(), bytes) != static_cast<ssize_t>(bytes)) {
+    expect(Status(Error{errno, "no temporary file in /tmp"}));
+  }
+  ::unlink(path);
+  return fd;
+}
+
 void throughput() {
   Runtime runtime = start(1'000'000);
-  const std::uint32_t units = runtime.device().compute_units;
-  const bool gpu = runtime.device().platform != "cpu";
   const LaunchShape few{1, 16};
   const LaunchShape wave{1, 32};
-  const LaunchShape many{units, gpu ? 128u : 32u};
-  const Shared<std::uint64_t> errors(runtime, std::size_t{units} * 128);
+  const LaunchShape many = many_items(runtime);
+  const Shared<std::uint64_t> errors(runtime, std::size_t{many.groups} * 128);
   const auto single = [&](const LaunchShape& shape, std::uint32_t count) {
     return calls_a_second(runtime, shape, count, ManyCalls<false>{errors.get(), count},
                           errors.get()) /
@@ -346,12 +360,7 @@ void throughput() {
   rate_of("wave_1_mcalls", wave, waves);
   rate_of("wave_many_mcalls", many, waves);
 
-  char path[] = "/tmp/k2k-device-bench-XXXXXX";
-  const int fd = ::mkstemp(path);
-  const std::vector<char> content(64 * 4096, 'd');
-  if (fd < 0 || ::write(fd, content.data(), content.size()) != 64 * 4096) {
-    expect(Status(Error{errno, "no temporary file in /tmp"}));
-  }
+  const int fd = file_of(64 * 4096);
   const std::uint32_t items = many.groups * many.group_items;
   const Shared<char> buffers(runtime, std::size_t{items} * 4096);
   const double preads =
@@ -361,36 +370,16 @@ void throughput() {
                1e6;
       });
   ::close(fd);
-  ::unlink(path);
   std::printf(",\"pread_4k_gbytes\":%.3f}\n", preads * 4096 / 1e3);
 }
-
-// The part of the server in one run: how it learned of requests, and how often its threads changed.
-struct ServerWork {
-  explicit ServerWork(const server::Stats& stats)
-      : requests(stats.requests),
-        bundles(stats.bundles),
-        rescued(stats.rescued),
-        hand_offs(stats.hand_offs),
-        takeovers(stats.takeovers),
-        parks(stats.parks),
-        thread_seconds(stats.thread_seconds) {}
-  std::uint64_t requests;
-  std::uint64_t bundles;
-  std::uint64_t rescued;
-  std::uint64_t hand_offs;
-  std::uint64_t takeovers;
-  std::uint64_t parks;
-  double thread_seconds;
-};
 
 template <bool whole_waves>
 void turn(Runtime& runtime, int number, const LaunchShape& shape, std::uint32_t count,
           std::uint64_t* errors) {
-  const ServerWork before(runtime.stats());
+  const server::Stats before = runtime.stats();
   const double rate =
       calls_a_second(runtime, shape, count, ManyCalls<whole_waves>{errors, count}, errors);
-  const ServerWork after(runtime.stats());
+  const server::Stats after = runtime.stats();
   const double requests = static_cast<double>(after.requests - before.requests);
   const double elapsed_s =
       static_cast<double>(shape.groups) * shape.group_items * count / std::max(rate, 1.0);
@@ -412,9 +401,8 @@ void turns() {
   constexpr int count_of_turns = 6;
   constexpr std::uint32_t calls = 500;
   Runtime runtime = start(1'000'000);
-  const std::uint32_t units = runtime.device().compute_units;
-  const LaunchShape many{units, runtime.device().platform != "cpu" ? 128u : 32u};
-  const Shared<std::uint64_t> errors(runtime, std::size_t{units} * 128);
+  const LaunchShape many = many_items(runtime);
+  const Shared<std::uint64_t> errors(runtime, std::size_t{many.groups} * many.group_items);
   for (int number = 0; number < count_of_turns; ++number) {
     turn<false>(runtime, number, many, calls, errors.get());
     turn<true>(runtime, number, many, calls, errors.get());
@@ -440,16 +428,7 @@ void together() {
   constexpr std::uint64_t bytes = 16u << 20;
   constexpr std::uint32_t groups_max = 4;
   Runtime runtime = start(50);
-  char path[] = "/tmp/k2k-device-bench-XXXXXX";
-  const int fd = ::mkstemp(path);
-  if (fd < 0) expect(Status(Error{errno, "no temporary file in /tmp"}));
-  ::unlink(path);
-  const std::vector<char> content(bytes, 'd');
-  for (std::uint32_t group = 0; group < groups_max; ++group) {
-    if (::write(fd, content.data(), bytes) != static_cast<ssize_t>(bytes)) {
-      expect(Status(Error{errno, "no room for 64 MiB in /tmp"}));
-    }
-  }
+  const int fd = file_of(bytes * groups_max);
   char* const memory = static_cast<char*>(expect(runtime.allocate(bytes * groups_max)));
   const Shared<std::uint64_t> errors(runtime, groups_max * 32);
   for (const std::uint32_t groups : {1u, groups_max}) {

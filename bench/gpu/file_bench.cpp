@@ -256,10 +256,10 @@ ordered_json head_of(const Options& options, const FileData& file, const FileWay
     head["linux"] = disk.value().kernel;
     head["engine"] = disk.value().engine;
   }
-  const Way& cufile = ways.reads().back();
-  head["cufile"] = cufile.missing.empty() ? "there" : cufile.missing;
-  const auto gdrcopy = std::ranges::find(ways.reads(), "gdrcopy", &Way::name);
-  head["gdrcopy"] = gdrcopy->missing.empty() ? "there" : gdrcopy->missing;
+  for (const Way& way : ways.reads()) {
+    if (way.name != "cufile" && way.name != "gdrcopy") continue;
+    head[way.name] = way.missing.empty() ? "there" : way.missing;
+  }
   return head;
 }
 
