@@ -202,18 +202,26 @@ TEST_F(DevicePortTest, writes_any_length_by_one_call) {
   EXPECT_EQ(write->stats().writes, 9u);
 }
 
-TEST_F(DevicePortTest, writes_from_pinned_buffers_where_they_have_room) {
-  constexpr std::size_t buffer = 16 * page;
-  DataFile file(4096);
-  io::fill(memory_->inside(), 3);
-  memory_->set_looks_max(0);
-  const auto expect_write = [&](FileReader& by, std::size_t bytes) {
-    ASSERT_EQ(by.pwrite(file.descriptor(), memory_->address() + 7, bytes, 1001),
+class LongWrites : public DevicePortTest {
+ protected:
+  static constexpr std::size_t buffer = 16 * page;
+
+  LongWrites() {
+    io::fill(memory_->inside(), 3);
+    memory_->set_looks_max(0);
+  }
+  void expect_write(FileReader& by, std::size_t bytes) {
+    ASSERT_EQ(by.pwrite(file_.descriptor(), memory_->address() + 7, bytes, 1001),
               static_cast<ssize_t>(bytes));
     std::vector<std::byte> seen(bytes);
-    ASSERT_EQ(::pread(file.descriptor(), seen.data(), bytes, 1001), static_cast<ssize_t>(bytes));
+    ASSERT_EQ(::pread(file_.descriptor(), seen.data(), bytes, 1001), static_cast<ssize_t>(bytes));
     ASSERT_EQ(std::memcmp(seen.data(), memory_->inside().data() + 7, bytes), 0);
-  };
+  }
+
+  DataFile file_{4096};
+};
+
+TEST_F(LongWrites, leave_from_pinned_buffers_where_they_have_room) {
   // Copies through other memory of the host have two under way.
   const auto write = reader();
   expect_write(*write, 2 * buffer);
@@ -223,6 +231,11 @@ TEST_F(DevicePortTest, writes_from_pinned_buffers_where_they_have_room) {
   expect_write(*write, 16 * buffer);
   EXPECT_EQ(memory_->under_way_max(), 2u) << "no more can be pinned";
   memory_->refuse_queues(0);
+  expect_write(*reader(), 16 * buffer);
+  EXPECT_EQ(memory_->under_way_max(), 16u);
+}
+
+TEST_F(LongWrites, of_fixed_channels_leave_from_buffers_that_are_pinned_at_the_start) {
   DeviceChannelsConfig fixed = channels();
   fixed.channels_fixed = true;
   const auto for_kernels = FileReader::create(memory_, config(), fixed).value();
