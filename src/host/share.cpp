@@ -16,6 +16,13 @@ constexpr Nanoseconds period_idle = std::chrono::seconds(1);
 // 1.8 us of CPU time for a file that is opened and read, 0.4 us for a name.
 constexpr Nanoseconds period_of_holder = std::chrono::milliseconds(5);
 constexpr Nanoseconds period_of_name = std::chrono::microseconds(100);
+// A refresh on a core that was asleep, its wake-up included, and its reading of one holder.
+constexpr Nanoseconds cost_of_refresh = std::chrono::microseconds(180);
+constexpr Nanoseconds cost_of_holder = std::chrono::microseconds(2);
+// The refreshes of all runtimes together take at most this portion of a limit, unless a runtime
+// would then wait for longer than this.
+constexpr double portion_of_refreshes = 0.1;
+constexpr Nanoseconds shared_period_max = std::chrono::seconds(3);
 // A beat that stands still this long, or for as many of its periods, is of a holder that does
 // nothing.
 constexpr Nanoseconds stale_min = std::chrono::seconds(2);
@@ -25,6 +32,15 @@ constexpr double demand_least = 1e-6;
 
 }  // namespace
 
+Nanoseconds shared_period(std::size_t holders, double limit, std::uint32_t cores) {
+  const double count = static_cast<double>(holders);
+  const double work = count * (static_cast<double>(cost_of_refresh.count()) +
+                               count * static_cast<double>(cost_of_holder.count()));
+  const double period = std::min(work / (portion_of_refreshes * limit * cores),
+                                 static_cast<double>(shared_period_max.count()));
+  return std::max(Nanoseconds(static_cast<std::int64_t>(period)), period_min);
+}
+
 Share::Share(std::string override_path, std::uint32_t cores)
     : override_path_(std::move(override_path)), cores_(cores) {}
 
@@ -32,7 +48,8 @@ Status Share::refresh(Instant now, const Own& own) {
   Status status = refresh_part(now, own);
   Nanoseconds period = period_without_limit;
   if (limit_) {
-    period = std::clamp(work_, idle() ? period_idle : period_min, period_max);
+    const Nanoseconds wanted = std::max(work_, shared_period(holders_, *limit_, cores_));
+    period = std::clamp(wanted, idle() ? period_idle : period_min, period_max);
   }
   record_.period = period;  // Published with the next writing.
   due_ = now + period;

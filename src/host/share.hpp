@@ -13,9 +13,10 @@
 // idle runtime, a stopped process) does not count.
 //
 // A refresh costs some microseconds for each holder, and a tenth for each other name in the folder.
-// The next refresh is due after 5 ms for each holder and 0.1 ms for each name: 256 holders per user
-// and 16,384 names count, so a user who fills the folder delays the others' refreshes by at most 3
-// s. The least interval is 100 ms, and a second while no demand exists.
+// The next refresh is due after shared_period(), or after 5 ms for each holder and 0.1 ms for each
+// name if that is longer: 256 holders per user and 16,384 names count, so a user who fills the
+// folder delays the others' refreshes by at most 3 s. While no demand exists, the least interval is
+// a second.
 //
 // Threading: one caller at a time.
 
@@ -27,6 +28,12 @@
 #include "host/holders.hpp"
 
 namespace k2k::host {
+
+// The period in which `holders` runtimes refresh, so that their refreshes together take at most a
+// tenth of `limit`: 100 ms to 3 s. It depends only on what all of them see, so all have the same: a
+// part rises after one period, when the others have seen its demand. Expects `limit` and `cores`
+// above 0.
+Nanoseconds shared_period(std::size_t holders, double limit, std::uint32_t cores);
 
 class Share {
  public:

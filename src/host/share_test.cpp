@@ -213,6 +213,60 @@ TEST_F(ShareTest, of_a_runtime_that_waits_is_not_given_away) {
   EXPECT_EQ(other->due(), now + tick + 1s);
 }
 
+// Sixteen runtimes that refreshed ten times a second took more CPU time than a limit of 1 %
+// permits.
+TEST_F(ShareTest, of_many_runtimes_under_a_small_limit_is_refreshed_less_often) {
+  constexpr std::size_t count = 16;
+  limit(0.01);
+  std::vector<std::unique_ptr<Share>> shares;
+  std::vector<Simulated> runtimes;
+  for (std::size_t each = 0; each < count; ++each) {
+    shares.push_back(share());
+    runtimes.emplace_back(*shares.back(), 1);
+  }
+  const Nanoseconds period = shared_period(count, 0.01, cores);
+  EXPECT_GT(period, 1s);
+  int refreshes = 0;
+  for (Instant now(0s); now < Instant(20s); now += 10ms) {
+    double parts = 0;
+    for (std::size_t each = 0; each < count; ++each) {
+      if (now >= shares[each]->due()) {
+        runtimes[each].refresh(now);
+        ++refreshes;
+        EXPECT_LE(shares[each]->due(), now + period);
+      }
+      parts += shares[each]->part();
+    }
+    if (now > Instant(2 * period)) {
+      EXPECT_NEAR(parts, 0.01, 1e-9);
+    }
+  }
+  EXPECT_LE(refreshes, static_cast<int>(count) * static_cast<int>(20s / period + 2));
+  shares.resize(1);  // The others' files go with them.
+  const Instant later(20s + 2 * period);
+  runtimes[0].refresh(later);
+  EXPECT_NEAR(shares[0]->part(), 0.01, 1e-9);
+  EXPECT_EQ(shares[0]->due(), later + shared_period(1, 0.01, cores));
+}
+
+TEST(SharedPeriod, keeps_all_refreshes_within_a_tenth_of_the_limit) {
+  for (const std::uint32_t online : {1u, 2u, 64u}) {
+    for (const double limit : {0.001, 0.01, 0.05, 1.0}) {
+      for (const std::size_t holders : {0u, 1u, 4u, 16u, 64u, 4096u}) {
+        const Nanoseconds period = shared_period(holders, limit, online);
+        EXPECT_GE(period, Nanoseconds(100ms));
+        EXPECT_LE(period, Nanoseconds(3s));
+        if (period == Nanoseconds(3s)) continue;
+        const auto count = static_cast<std::int64_t>(holders);
+        const auto work = static_cast<double>((count * (180us + 2us * count)).count()) / 1e6;
+        const double seconds = std::chrono::duration<double>(period).count();
+        EXPECT_LE(work / seconds, 0.1 * limit * online * (1 + 1e-6)) << holders << " " << limit;
+      }
+    }
+  }
+  EXPECT_EQ(shared_period(1, 0.05, 2), Nanoseconds(100ms));
+}
+
 TEST_F(ShareTest, survives_the_loss_of_its_file) {
   const auto one = share();
   refresh(*one, Instant(0s), {});

@@ -12,7 +12,9 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/cores.hpp"
 #include "host/limit.hpp"
+#include "host/share.hpp"
 #include "labs/interference/harm/machine.hpp"
 
 namespace k2k::labs::harm {
@@ -24,6 +26,8 @@ using nlohmann::ordered_json;
 
 // A source settles this long before its victim begins.
 constexpr double settling_s = 0.02;
+// Runtimes under a host limit know each other's demands after some of their refreshes.
+constexpr int settling_refreshes = 4;
 
 // The arms of a comparison's two sides.
 std::pair<Arm, Arm> arms_of(Kind kind) {
@@ -240,8 +244,9 @@ Result<Run> Study::measure(const Comparison& comparison, bool side) {
   std::optional<TemporaryFolder> limited;  // Outlives the sources.
   Result<std::vector<SourceProcess>> sources = start_sources(comparison, arm, limited);
   if (!sources) return sources.error();
-  std::this_thread::sleep_for(
-      std::chrono::duration<double>(limited ? options_.settling_limited_s : settling_s));
+  const Result<double> settling = limited ? settling_limited_s(comparison) : settling_s;
+  if (!settling) return settling.error();
+  std::this_thread::sleep_for(std::chrono::duration<double>(settling.value()));
   if (stopped()) return Error{ECANCELED, "stopped"};
   for (SourceProcess& source : sources.value()) {
     if (Status status = source.count(); !status) return status.error();
@@ -301,6 +306,15 @@ Result<Run> Study::measure(const Comparison& comparison, bool side) {
   if (Status status = same_cores(); !status) return status.error();
   if (stopped()) return Error{ECANCELED, "stopped"};
   return run;
+}
+
+Result<double> Study::settling_limited_s(const Comparison& comparison) const {
+  const Result<Crowd> crowd = crowd_of(comparison.setting);
+  if (!crowd) return crowd.error();
+  const std::chrono::duration<double> refreshes =
+      settling_refreshes *
+      host::shared_period(crowd.value().devices, crowd.value().limit, online_cores());
+  return std::max(options_.settling_limited_s, refreshes.count());
 }
 
 Result<std::vector<SourceProcess>> Study::start_sources(const Comparison& comparison, Arm arm,

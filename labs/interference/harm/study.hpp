@@ -121,7 +121,7 @@ struct StudyOptions {
   double run_s = 0.25;
   StopRule rule = {};
   // Under a host limit the runtimes must have seen each other before a victim begins, and have
-  // spent their full buckets.
+  // spent their full buckets: a source settles so long at least, and for some refreshes.
   double settling_limited_s = 1.5;
   // And a run lasts at least so long: what is left of the buckets of 16 devices is a tenth of the
   // limit in one second, and a fiftieth in six.
@@ -171,6 +171,7 @@ class Study {
   // One, or the setting's number of devices, under its host limit in the folder `limited`.
   Result<std::vector<SourceProcess>> start_sources(const Comparison& comparison, Arm arm,
                                                    std::optional<TemporaryFolder>& limited);
+  [[nodiscard]] Result<double> settling_limited_s(const Comparison& comparison) const;
   [[nodiscard]] double elapsed_s() const;
 
   const StudyOptions options_;
