@@ -92,11 +92,13 @@ Pages::~Pages() {
 Pages::Pages(Pages&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
 
-CutFileReport::CutFileReport(const InputFile& file, const char* program) {
-  const std::string line = fmt::format(
-      "{}: {}\n", program,
-      damaged_input(file, "the file became shorter while it was mapped: a page of it is gone")
-          .message);
+CutFileReport::CutFileReport(const InputFile& file, const char* program)
+    : CutFileReport(fmt::format(
+          "{}: {}\n", program,
+          damaged_input(file, "the file became shorter while it was mapped: a page of it is gone")
+              .message)) {}
+
+CutFileReport::CutFileReport(const std::string& line) {
   cut_line_bytes = std::min(line.size(), sizeof(cut_line));
   std::memcpy(cut_line, line.data(), cut_line_bytes);
   struct sigaction action{};

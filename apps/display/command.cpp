@@ -62,11 +62,11 @@ std::string text_of(const display::Display& shown, const DisplayFlags& flags, bo
 
 int show(const DisplayFlags& flags, const RuntimeConfig& config, bool json) {
   int printed = exit_ok;
+  const apps::Interruption interruption(nullptr);  // The terminal is given back first.
   const auto shown = display::show(flags.settings, config, [&](const display::Display& display) {
     // Before the wait: a program that waits for the picture reads this line.
     printed = print(text_of(display, flags, json));
     std::fflush(stdout);
-    const apps::Interruption interruption(nullptr);
     const Instant end = now() + std::chrono::seconds(flags.seconds);
     while (now() < end && apps::Interruption::signal() == 0) ::usleep(20'000);
   });

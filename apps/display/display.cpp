@@ -9,11 +9,14 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <optional>
 
 #include "apps/common/device_blocks.hpp"
 #include "apps/common/input_file.hpp"
+#include "apps/common/input_memory.hpp"
 #include "apps/display/messages.hpp"
 #include "apps/display/serial.hpp"
+#include "apps/display/terminal_guard.hpp"
 #include "base/clock.hpp"
 #include "base/descriptor.hpp"
 
@@ -71,6 +74,12 @@ Job job_of(const Settings& settings) {
   return job;
 }
 
+// The line with which the process ends where a mapped file lost its pages.
+std::string cut_text(const Settings& settings) {
+  return fmt::format("k2k-display: {}{} became shorter while it was drawn; show it again\n",
+                     settings.picture, settings.geometry ? " or " + settings.screen : "");
+}
+
 Result<Display> show_by_thread(const Settings& settings,
                                const std::function<void(const Display&)>& shown) {
   Answers answers{};
@@ -123,7 +132,15 @@ Result<Display> show(const Settings& settings, const RuntimeConfig& config,
   if (job.plain) {
     if (Status made = make_plain(settings.screen, job.plain_screen); !made) return made.error();
   }
-  if (settings.by == By::serial) return show_by_thread(settings, shown);
+  std::optional<TerminalGuard> guard;
+  if (!settings.terminal.empty()) guard.emplace(settings.terminal);
+  std::optional<apps::CutFileReport> report;
+  if (job.maps) report.emplace(cut_text(settings));
+  if (settings.by == By::serial) {
+    const auto display = show_by_thread(settings, shown);
+    if (guard) guard->release();
+    return display;
+  }
   auto runtime = Runtime::create(config);
   if (!runtime) return runtime.error();
   const DeviceInfo& device = runtime->device();
@@ -151,7 +168,7 @@ Result<Display> show(const Settings& settings, const RuntimeConfig& config,
       : device.platform == "cpu" ? items_on_cpu
                                  : items_on_gpu};
   const Instant begin = now();
-  const auto report = launch(*runtime, shape, Kernel::show, job);
+  const auto launched = launch(*runtime, shape, Kernel::show, job);
   const double seconds = seconds_since(begin);
   const Outcome seen = *job.outcome;
   Answers told;  // Device memory is copied: it may not be the host's.
@@ -159,12 +176,13 @@ Result<Display> show(const Settings& settings, const RuntimeConfig& config,
   Job host = job;
   host.answers = &told;
   Display display = display_of(host, seconds);
-  if (report && seen.failures == 0 && copied) shown(display);
+  if (launched && seen.failures == 0 && copied) shown(display);
   if (took_terminal(job)) {
     const auto given = launch(*runtime, {1, 1}, Kernel::give_back, job);
     if (!given) return given.error();
+    if (guard && job.outcome->failures == seen.failures) guard->release();
   }
-  if (!report) return report.error();
+  if (!launched) return launched.error();
   if (seen.failures != 0) return error_of(seen, settings);
   if (!copied) return copied.error();
   if (job.outcome->failures != 0) return error_of(*job.outcome, settings);

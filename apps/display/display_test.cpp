@@ -10,6 +10,7 @@
 #include <linux/fb.h>
 #include <linux/fs.h>
 #include <linux/kd.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -25,9 +26,11 @@
 #include <fstream>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "apps/common/small_device_fixture.hpp"
+#include "apps/display/terminal_guard.hpp"
 #include "base/descriptor.hpp"
 #include "base/temporary_folder.hpp"
 
@@ -302,6 +305,67 @@ TEST_F(DisplayTest, no_mutation_of_a_picture_reaches_beyond_its_file) {
 }
 
 // A screen as efifb describes it, and one wrong number each.
+// Cuts the picture as soon as `screen` is opened for the second time: once to give it its size,
+// then to be drawn on.
+class Cutter {
+ public:
+  Cutter(const std::string& picture, const std::string& screen)
+      : watched_(::inotify_init1(IN_CLOEXEC)), thread_([this, picture] { run(picture); }) {
+    ::inotify_add_watch(watched_.number(), screen.c_str(), IN_OPEN | IN_DELETE_SELF);
+  }
+  // Expects that the screen was removed, or opened twice.
+  ~Cutter() { thread_.join(); }
+
+ private:
+  void run(const std::string& picture) {
+    for (int opened = 0; opened < 2;) {
+      std::array<std::byte, 4096> events{};
+      const ssize_t bytes = ::read(watched_.number(), events.data(), events.size());
+      for (ssize_t at = 0; at < bytes;) {
+        inotify_event event{};
+        std::memcpy(&event, events.data() + at, sizeof(event));
+        at += static_cast<ssize_t>(sizeof(event) + event.len);
+        if ((event.mask & IN_OPEN) == 0) return;
+        ++opened;
+      }
+    }
+    [[maybe_unused]] const int cut = ::truncate(picture.c_str(), 4096);
+  }
+
+  Descriptor watched_;
+  std::thread thread_;
+};
+
+// The picture may be drawn before it is cut, or cut before it is judged: then once more.
+TEST_F(DisplayTest, a_picture_that_becomes_shorter_while_it_is_drawn_is_told) {
+  const std::string bmp = bmp_of(random_image(1'500, 1'500, 3), 32, false);
+  const auto show_cut = [&](By by) {
+    Settings settings = settings_for(bmp, by);
+    settings.geometry = Geometry{1'500, 1'500, 32};
+    write("screen", "");
+    const Cutter cutter(settings.picture, settings.screen);
+    const auto shown = show(settings, apps::small_device(2), [](const Display&) {});
+    ::unlink(settings.screen.c_str());
+    return shown ? std::string() : shown.error().message;
+  };
+  for (const By by : {By::map, By::serial}) {
+    EXPECT_EXIT(while (true) show_cut(by), testing::ExitedWithCode(1),
+                "k2k-display: .*picture.bmp or .*screen became shorter while it was drawn");
+  }
+  std::string message;
+  do {
+    message = show_cut(By::write);
+  } while (message.find("became shorter while it was read") == std::string::npos);
+}
+
+TEST(TerminalGuards, guard_consoles_alone) {
+  const TerminalGuard none("/dev/null");
+  EXPECT_EQ(none.child(), 0);
+  TerminalGuard missing("/dev/no/such/terminal");
+  EXPECT_EQ(missing.child(), 0);
+  missing.release();
+}
+
 TEST(Screens, of_other_forms_are_refused) {
   abi::Variable good{};
   good.width = good.virtual_width = 64;

@@ -8,6 +8,7 @@ peer-to-peer  Two NVMe controllers, one with a memory buffer (CMB), below a kern
 """
 
 import errno
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -146,6 +147,7 @@ class Shown:
     bits: int
     top_down: bool
     by: str
+    signal: str = "TERM"  # Ends the program.
 
 
 # One within the firmware's screen of 1,280 by 800 pixels, and one beyond it.
@@ -153,6 +155,8 @@ DISPLAY = "apps/display/k2k-display"
 PICTURES = (
     Shown("small", Image.of_noise(601, 397, 1), 24, False, "map"),
     Shown("large", Image.of_noise(1301, 811, 2), 32, True, "write"),
+    # A process that dies leaves the console to a child of its own.
+    Shown("killed", Image.of_noise(64, 48, 3), 24, False, "map", "KILL"),
 )
 
 
@@ -171,14 +175,17 @@ def _screens_of(shown: Shown) -> list[Wanted]:
 
 
 def _show(shown: Shown) -> str:
-    """Shows the picture, waits until the host has read the screen, and ends the program."""
+    """Shows the picture, waits until the host has read the screen, and ends the program. After a
+    second the console has its text back."""
     program = f"{_built(DISPLAY)} --by {shown.by} --terminal /dev/tty0 --seconds 600"
+    status = 0 if shown.signal == "TERM" else 128 + signal.SIGKILL
     out = f"shown-{shown.name}"  # Its own: the program may begin after the first look.
     return (
         f"exec 3<>/dev/ttyS1; : >{out}; {program} {_bmp_of(shown)} >{out} & "
         f"while kill -0 $! 2>/dev/null && ! grep -q shown: {out}; do sleep 0.1; done; cat {out}; "
-        f"echo @screen {shown.name}; read -r answer <&3; kill -TERM $!; "
-        f'wait $! && echo @screen {shown.name}-after && read -r answer <&3 && [ "$answer" = done ]'
+        f"echo @screen {shown.name}; read -r answer <&3; "
+        f"kill -{shown.signal} $!; wait $!; [ $? = {status} ] && sleep 1 && "
+        f'echo @screen {shown.name}-after && read -r answer <&3 && [ "$answer" = done ]'
     )
 
 
