@@ -195,10 +195,11 @@ def _test(chosen: argparse.Namespace) -> int:
         *([check_pymc] if chosen.psylang_pymc else []),
     ]
     if peers:
-        problems = [problem for check_peer in peers for problem in check_peer().problems]
-        for problem in problems:
-            say(problem)
-        return 1 if problems else 0
+        ended = [check_peer() for check_peer in peers]
+        for one in ended:
+            for line in filter(None, [*one.problems, one.summary]):
+                say(line)
+        return 1 if any(one.problems for one in ended) else 0
     tally = testing.run_tests(chosen.preset, chosen.pattern)
     testing.report(tally)
     if not tally.passed and not tally.failed and chosen.pattern:

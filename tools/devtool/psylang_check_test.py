@@ -85,7 +85,7 @@ def test_a_command_that_fails_is_a_problem_with_its_words() -> None:
 
 
 def test_the_tests_of_peers_run_in_environments_of_their_own(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ran: list[str] = []
 
@@ -114,3 +114,6 @@ def test_the_tests_of_peers_run_in_environments_of_their_own(
         "build/psyneulink/bin/pytest pnl",
         "build/pymc/bin/pytest pymc_test.py",
     ]
+    monkeypatch.setattr(psylang_check, "run_pytest", lambda *_, **__: Ended(summary="all passed"))
+    assert main.main(["test", "--psylang-full"]) == 0
+    assert capsys.readouterr().err.endswith("all passed\n")

@@ -25,6 +25,7 @@ ERROR = re.compile(r"^ERROR ", re.MULTILINE)
 class Ended:
     problems: list[str] = field(default_factory=list)
     note: str = ""  # Names the tests that passed only alone.
+    summary: str = ""  # Of tests that passed: how many, and how long they took.
 
 
 def run_pytest(
@@ -46,7 +47,8 @@ def run_pytest(
     with Status(title):
         done = run(command, env=env)
     if done.returncode == 0:
-        return Ended()
+        last = "".join(done.stdout.strip().splitlines()[-1:])
+        return Ended(summary=f"{title}: {last.strip(' =')}")
     output = done.stdout.replace(f"{ROOT}/", "").strip()
     names = failed_tests(done.returncode, output)
     if names and not once:

@@ -66,9 +66,10 @@ def test_one_that_fails_twice_is_a_problem_with_its_words(tmp_path: Path) -> Non
     assert ended.note == ""
 
 
-def test_tests_that_pass_are_not_named(tmp_path: Path) -> None:
+def test_tests_that_pass_are_counted_and_not_named(tmp_path: Path) -> None:
     ended = run_pytest(PYTEST, written(tmp_path, "def test_it():\n    pass\n"), "t")
     assert (ended.problems, ended.note) == ([], "")
+    assert ended.summary.startswith("t: 1 passed in ")
 
 
 def test_a_test_that_cannot_be_collected_is_a_problem(tmp_path: Path) -> None:
