@@ -61,7 +61,7 @@ class Pages {
 class CutFileReport {
  public:
   CutFileReport(const InputFile& file, const char* program);
-  explicit CutFileReport(const std::string& line);
+  explicit CutFileReport(const std::string& line);  // The whole line, with its end.
   ~CutFileReport();
   CutFileReport(const CutFileReport&) = delete;
   CutFileReport& operator=(const CutFileReport&) = delete;

@@ -48,9 +48,9 @@ struct Display {
 // Shows the picture, calls `shown`, and gives the terminal back once that returns. Errors: as
 // Runtime::create() and launch(); the errno of a call that failed, with the file and the remedy;
 // EINVAL (a file that is no such picture, a screen without colours); EIO (a file that became
-// shorter, By::write; a mapped one ends the process, with one line and status 1). Where the process
-// ends otherwise, a child gives the terminal back (terminal_guard.hpp); ENOTSUP (By::map on a
-// device that does not reach the host's pages).
+// shorter, By::write); ENOTSUP (By::map on a device that does not reach the host's pages). A mapped
+// file that became shorter ends the process, with one line and status 1. If the process dies
+// meanwhile, a child of it gives the terminal back (terminal_guard.hpp).
 Result<Display> show(const Settings& settings, const RuntimeConfig& config,
                      const std::function<void(const Display&)>& shown);
 

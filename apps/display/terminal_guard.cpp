@@ -16,22 +16,17 @@ namespace k2k::display {
 
 namespace {
 
-ssize_t read_byte(int socket) {
-  char byte = 0;
-  ssize_t count = 0;
-  do {
-    count = ::read(socket, &byte, 1);
-  } while (count < 0 && errno == EINTR);
-  return count;
-}
-
-// In the child. Ctrl-C and a closed terminal end the process, and the child only after it.
+// In the child. Ctrl-C and a closed terminal end the process, and the child only after it: no
+// signal interrupts its read.
 [[noreturn]] void watch(int socket, int terminal, int mode) {
   ::setsid();
   sigset_t all;
   sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
-  if (read_byte(socket) == 0) ::ioctl(terminal, abi::set_mode, static_cast<unsigned long>(mode));
+  char byte = 0;
+  if (::read(socket, &byte, 1) == 0) {
+    ::ioctl(terminal, abi::set_mode, static_cast<unsigned long>(mode));
+  }
   ::_exit(0);
 }
 
