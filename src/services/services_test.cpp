@@ -27,9 +27,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <initializer_list>
-#include <limits>
 #include <string>
 #include <thread>
 #include <utility>
@@ -39,7 +37,6 @@
 #include "base/own_descriptors.hpp"
 #include "calls/rows.hpp"
 #include "router/door/files.hpp"
-#include "services/network.hpp"
 #include "services/services_fixture.hpp"
 
 namespace k2k::services {
@@ -347,67 +344,6 @@ TEST_F(ServicesTest, a_call_that_may_wait_for_a_peer_is_never_tried_where_it_cou
   EXPECT_EQ(served(make(__NR_recvmmsg, 12345, 0, 0, 0, 0)), -EBADF);
 }
 
-TEST_F(ServicesTest, waiting_for_a_clock_is_never_tried_where_it_could_block) {
-  const timespec request{0, 10'000'000};  // Not over before it is tried, on a slow processor, too.
-  EXPECT_TRUE(would_wait(make(__NR_nanosleep, &request, 0)));
-  EXPECT_EQ(served(make(__NR_nanosleep, &request, 0)), 0);
-  const timespec wrong{0, -1};
-  EXPECT_EQ(served(make(__NR_nanosleep, &wrong, 0)), -EINVAL);
-}
-
-TEST_F(ServicesTest, a_sleep_tells_its_end) {
-  const timespec second{1, 5};
-  Progress progress;
-  const auto end_of = [&](const Request& request) {
-    const Answer answer = execute_without_waiting(request, progress, files);
-    EXPECT_TRUE(answer.would_wait);
-    return answer.readiness.moment;
-  };
-  const Instant begin = now();
-  const Instant relative[] = {
-      end_of(make(__NR_nanosleep, &second, 0)),
-      end_of(make(__NR_clock_nanosleep, CLOCK_MONOTONIC, 0, &second, 0)),
-      end_of(make(__NR_clock_nanosleep, CLOCK_REALTIME, 0, &second, 0)),
-  };
-  for (const Instant end : relative) {
-    EXPECT_GE(end, begin + std::chrono::nanoseconds(1'000'000'005));
-    EXPECT_LE(end, now() + std::chrono::nanoseconds(1'000'000'005));
-  }
-  timespec later{};
-  ::clock_gettime(CLOCK_MONOTONIC, &later);
-  later.tv_sec += 9;
-  EXPECT_EQ(end_of(make(__NR_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &later, 0)),
-            Instant(std::chrono::seconds(later.tv_sec) + std::chrono::nanoseconds(later.tv_nsec)));
-  const timespec for_ever{std::numeric_limits<time_t>::max(), 999'999'999};
-  EXPECT_GT(end_of(make(__NR_nanosleep, &for_ever, 0)), begin + std::chrono::hours(800'000));
-}
-
-TEST_F(ServicesTest, a_sleep_by_another_clock_takes_a_thread) {
-  timespec later{};
-  ::clock_gettime(CLOCK_REALTIME, &later);
-  later.tv_sec += 9;
-  Progress progress;
-  for (const Request& request :
-       {make(__NR_clock_nanosleep, CLOCK_REALTIME, TIMER_ABSTIME, &later, 0),  // It may be set.
-        make(__NR_clock_nanosleep, CLOCK_TAI, 0, &later, 0),
-        make(__NR_clock_nanosleep, CLOCK_MONOTONIC, 8, &later, 0)}) {
-    const Answer answer = execute_without_waiting(request, progress, files);
-    EXPECT_TRUE(answer.would_wait);
-    EXPECT_FALSE(answer.readiness.exists());
-  }
-}
-
-TEST_F(ServicesTest, a_sleep_that_is_wrong_or_over_is_answered_at_once) {
-  const timespec nothing{0, 0};
-  const timespec past{1, 0};  // Of CLOCK_MONOTONIC.
-  EXPECT_EQ(at_once(make(__NR_nanosleep, &nothing, 0)), 0);
-  EXPECT_EQ(at_once(make(__NR_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &past, 0)), 0);
-  for (const timespec wrong : {timespec{0, -1}, timespec{0, 1'000'000'000}, timespec{-1, 0}}) {
-    EXPECT_EQ(at_once(make(__NR_nanosleep, &wrong, 0)), -EINVAL);
-  }
-  EXPECT_EQ(at_once(make(__NR_nanosleep, 8, 0)), -EFAULT);
-}
-
 TEST_F(ServicesTest, a_poll_of_one_descriptor_tells_it_and_the_end) {
   pollfd watched{pipe[0], POLLIN, 77};
   Progress progress;
@@ -535,99 +471,6 @@ TEST_F(ServicesTest, an_accept_waits_for_a_connection) {
 TEST_F(ServicesTest, nothing_answers_zero) {
   EXPECT_EQ(at_once(make(calls::nop_number)), 0);
   EXPECT_EQ(at_once(make(__NR_getpid)), ::getpid());
-}
-
-// A message of one byte with a descriptor in its control data.
-struct HandedOn {
-  explicit HandedOn(int descriptor) {
-    cmsghdr header{};
-    header.cmsg_len = CMSG_LEN(sizeof(int));
-    header.cmsg_level = SOL_SOCKET;
-    header.cmsg_type = SCM_RIGHTS;
-    std::memcpy(control, &header, sizeof(header));
-    std::memcpy(control + CMSG_LEN(0), &descriptor, sizeof(descriptor));
-  }
-  [[nodiscard]] msghdr message() {
-    msghdr made{};
-    made.msg_iov = &piece;
-    made.msg_iovlen = 1;
-    made.msg_control = control;
-    made.msg_controllen = sizeof(control);
-    return made;
-  }
-
-  char byte = 'x';
-  iovec piece{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-};
-
-TEST_F(ServicesTest, k2k_s_own_descriptors_are_not_handed_on) {
-  const int own = ::dup(pipe[0]);
-  set_own(own, true);
-  HandedOn with_own(own);
-  HandedOn with_pipe(pipe[0]);
-  msghdr one = with_own.message();
-  EXPECT_EQ(served(make(__NR_sendmsg, stream[0], &one, 0)), -EBADF);
-  mmsghdr two[2] = {{with_pipe.message(), 77}, {with_own.message(), 77}};
-  EXPECT_EQ(served(make(__NR_sendmmsg, stream[0], two, 2, 0)), -EBADF);
-  EXPECT_EQ(two[0].msg_len, 77u) << "not even the first is sent";
-  set_own(own, false);
-  EXPECT_EQ(served(make(__NR_sendmsg, stream[0], &one, 0)), 1);
-  EXPECT_EQ(served(make(__NR_sendmmsg, stream[0], two, 2, 0)), 2);
-  EXPECT_EQ(two[1].msg_len, 1u);
-  ::close(own);
-}
-
-TEST_F(ServicesTest, control_data_is_read_as_linux_reads_it) {
-  const int own = ::dup(pipe[0]);
-  set_own(own, true);
-  HandedOn with_own(own);
-  msghdr one = with_own.message();
-  // A header that says more than there is: Linux refuses the message.
-  const std::size_t too_long = sizeof(with_own.control) + 1;
-  std::memcpy(with_own.control, &too_long, sizeof(too_long));
-  EXPECT_EQ(served(make(__NR_sendmsg, stream[0], &one, 0)), -EINVAL);
-  // The descriptor is in a second header, behind one that Linux passes over.
-  char control[CMSG_SPACE(4) + CMSG_SPACE(sizeof(int))] = {};
-  const cmsghdr other{CMSG_LEN(4), SOL_IP, 77};
-  const HandedOn second(own);
-  std::memcpy(control, &other, sizeof(other));
-  std::memcpy(control + CMSG_SPACE(4), second.control, sizeof(second.control));
-  one.msg_control = control;
-  one.msg_controllen = sizeof(control);
-  EXPECT_EQ(served(make(__NR_sendmsg, stream[0], &one, 0)), -EBADF);
-  set_own(own, false);
-  ::close(own);
-}
-
-TEST_F(ServicesTest, wrong_messages_are_refused) {
-  msghdr one = HandedOn(pipe[0]).message();
-  one.msg_controllen = control_bytes_max + 1;
-  EXPECT_EQ(served(make(__NR_sendmsg, stream[0], &one, 0)), -ENOBUFS);
-  one.msg_controllen = 24;
-  one.msg_control = reinterpret_cast<void*>(8);
-  EXPECT_EQ(served(make(__NR_sendmsg, stream[0], &one, 0)), -EFAULT);
-  EXPECT_EQ(served(make(__NR_sendmsg, stream[0], 8, 0)), -EFAULT);
-  EXPECT_EQ(served(make(__NR_sendmmsg, stream[0], 8, 2, 0)), -EFAULT);
-  EXPECT_EQ(served(make(__NR_sendmmsg, stream[0], 8, 0, 0)), 0);
-  EXPECT_EQ(served(make(__NR_sendmmsg, -1, 8, 0, 0)), -EBADF);
-  mmsghdr alone{};
-  EXPECT_EQ(served(make(__NR_sendmmsg, -1, &alone, 1, 0)), -EBADF);
-}
-
-TEST_F(ServicesTest, a_message_to_nobody_is_an_error_and_no_signal) {
-  ::close(stream[1]);
-  stream[1] = -1;
-  iovec piece{buffer, 1};
-  msghdr one{};
-  one.msg_iov = &piece;
-  one.msg_iovlen = 1;
-  mmsghdr many{one, 0};
-  EXPECT_EQ(served(make(__NR_sendmsg, stream[0], &one, 0)), -EPIPE);
-  EXPECT_EQ(served(make(__NR_sendmmsg, stream[0], &many, 1, 0)), -EPIPE);
-  sigset_t pending;
-  sigpending(&pending);
-  EXPECT_EQ(sigismember(&pending, SIGPIPE), 0);
 }
 
 TEST_F(ServicesTest, all_semaphores_of_a_set_go_where_there_is_room_for_all) {
