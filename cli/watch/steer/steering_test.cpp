@@ -33,10 +33,12 @@ class Waiting {
   ~Waiting() { end(); }
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
+  // Returns once Linux does not know the thread any more, which is after join() has returned.
   void end() {
     if (!thread_.joinable()) return;
     go_.release();
     thread_.join();
+    while (::syscall(SYS_tgkill, ::getpid(), number_, 0) == 0) std::this_thread::yield();
   }
   [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] Servicing servicing() const {
