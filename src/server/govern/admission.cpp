@@ -6,7 +6,8 @@
 
 namespace k2k::server {
 
-Admission::Admission(std::string proc) : keeper_(grants_, waiting_, std::move(proc)) {}
+Admission::Admission(std::string proc, const Clocks& clocks)
+    : grants_(clocks), keeper_(grants_, waiting_, std::move(proc)) {}
 
 bool Admission::pass_governed(ServiceAccount& account, std::uint32_t requests,
                               std::uint32_t epoch) {

@@ -38,8 +38,8 @@ namespace k2k::server {
 
 class Admission {
  public:
-  // Sensors read the files of this folder.
-  explicit Admission(std::string proc = host::proc_folder);
+  // Sensors read the files of `proc`. Grants go by `clocks`, sleeps by the real ones.
+  explicit Admission(std::string proc = host::proc_folder, const Clocks& clocks = real_clocks());
   Admission(const Admission&) = delete;
   Admission& operator=(const Admission&) = delete;
 
