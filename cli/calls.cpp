@@ -33,6 +33,7 @@ struct Wanted {
   bool wrapped = false;
   bool basic = false;
   bool verify = false;
+  bool gpu = false;
 };
 
 const char* family_name(calls::Family family) {
@@ -286,7 +287,8 @@ int print_verified(const Context& context, const verify::Report& report) {
                        {"comparisons", verdict.comparisons},
                        {"notes", verdict.notes}});
     }
-    ordered_json shown = {{"calls", calls}, {"isolated", report.isolated}};
+    ordered_json shown = {
+        {"calls", calls}, {"device", report.device}, {"isolated", report.isolated}};
     shown.update(counts);
     return print(shown.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
   }
@@ -303,9 +305,10 @@ int print_verified(const Context& context, const verify::Report& report) {
   return print(text_table(rows, context.color) + "\n" + line + "\n");
 }
 
-int run_verify(const Context& context) {
+int run_verify(const Context& context, const Wanted& wanted) {
+  const verify::Device device = wanted.gpu ? verify::Device::gpu : verify::Device::cpu;
   try {
-    const verify::Report report = verify::verify();
+    const verify::Report report = verify::verify(device, chosen(wanted));
     const int status = print_verified(context, report);
     const bool differs = std::any_of(report.verdicts.begin(), report.verdicts.end(),
                                      [](const verify::Verdict& verdict) {
@@ -329,14 +332,16 @@ Command calls_command() {
           "that it changes (call: what its arguments name; thread; process), and whether kernels "
           "make it by a typed wrapper, by number with k2k::syscall, or not at all (refused). The "
           "last lines give the share of each class.\n\nWith --verify, makes every ready call that "
-          "has "
-          "a case from kernels of a strict device and from a thread, in sandboxes that are alike, "
-          "and compares answers, buffers and effects. Exit status 1: a call differs.",
+          "has a case from kernels of a strict device of the cpu backend (with --gpu: of a GPU) "
+          "and from a thread, in sandboxes that are alike, and compares answers, buffers and "
+          "effects. Exit status 1: a call differs.",
       .examples = {{"k2k calls --wrapped", "List the calls with typed wrappers."},
                    {"k2k calls --class needs_device_hardware", "List the calls of one class."},
                    {"k2k calls --json | jq -r '.calls[] | select(.made_by == \"refused\").name'",
                     "Names of the calls that are refused."},
-                   {"k2k calls --verify", "Compare the calls of kernels with a thread's."}},
+                   {"k2k calls --verify", "Compare the calls of kernels with a thread's."},
+                   {"k2k calls --verify --gpu", "The same for the kernels of a GPU."},
+                   {"k2k calls --verify --family time", "Compare the calls of one family."}},
       .has_json = true,
       .add = [](CommandLine& line, Context& context) -> Run {
         auto wanted = std::make_shared<Wanted>();
@@ -347,8 +352,13 @@ Command calls_command() {
                   "Only calls that server.policy = \"known_only\" permits");
         line.flag("--verify", wanted->verify,
                   "Compare what kernels and a thread get from every ready call");
+        line.flag("--gpu", wanted->gpu, "With --verify: the kernels run on a GPU");
         return [&context, wanted] {
-          return wanted->verify ? run_verify(context) : run_calls(context, *wanted);
+          if (wanted->verify) return run_verify(context, *wanted);
+          if (wanted->gpu) {
+            return complain("--gpu belongs to --verify: k2k calls --verify --gpu", exit_usage);
+          }
+          return run_calls(context, *wanted);
         };
       },
   };

@@ -27,12 +27,16 @@ get_filename_component(K2K_CUDA_ROOT "${K2K_CUDA_ROOT}" DIRECTORY)
 
 add_custom_target(gpu_programs)  # Collects the targets with device code.
 
-# k2k_add_cuda_sources(<target> [EXACT] <source>...)
+# k2k_add_cuda_sources(<target> [EXACT] <source>... [OPTIONS <option>...])
 #   EXACT: a product is rounded before its sum, as on x86-64, so that results have the CPU's bits.
+#   OPTIONS: further options of nvcc for these sources.
 #   Compiles sources (relative to the calling folder) by nvcc into <target>, each through a file of
 #   its own that includes it: the same source may be part of the same program as C++, too.
 function(k2k_add_cuda_sources target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "EXACT" "" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "EXACT" "" "OPTIONS")
+  if(arg_EXACT)
+    list(APPEND arg_OPTIONS -fmad=false)
+  endif()
   foreach(source IN LISTS arg_UNPARSED_ARGUMENTS)
     cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
     cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${k2k_SOURCE_DIR}" OUTPUT_VARIABLE path)
@@ -40,8 +44,8 @@ function(k2k_add_cuda_sources target)
     set(unit "${CMAKE_CURRENT_BINARY_DIR}/cuda/${target}/${name}.cu")
     file(CONFIGURE OUTPUT "${unit}" CONTENT "#include \"${path}\"\n" @ONLY)
     target_sources(${target} PRIVATE "${unit}")
-    if(arg_EXACT)
-      set_source_files_properties("${unit}" PROPERTIES COMPILE_OPTIONS -fmad=false)
+    if(arg_OPTIONS)
+      set_source_files_properties("${unit}" PROPERTIES COMPILE_OPTIONS "${arg_OPTIONS}")
     endif()
   endforeach()
   target_include_directories(${target} PRIVATE "${k2k_SOURCE_DIR}")

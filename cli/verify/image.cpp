@@ -85,6 +85,7 @@ Image image_of(const Case& the_case, const Sandbox& sandbox) {
   for (std::size_t word = 0; word < image.count; ++word) {
     layout.place(the_case.arguments[word], word);
   }
+  if (image.links.size() > links_max) throw std::length_error("a case has too many pointers");
   return image;
 }
 

@@ -10,21 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "cli/verify/call_data.hpp"
 #include "cli/verify/case.hpp"
 #include "cli/verify/sandbox.hpp"
 
 namespace k2k::cli::verify {
 
-inline constexpr std::size_t words_max = 6;
-// So that a kernel's stack holds it.
-inline constexpr std::size_t image_bytes_max = std::size_t{16} << 10;
-
 struct Image {
-  // A pointer: the word `at`, or the eight bytes at the offset `at`, points to the offset `target`.
-  struct Link {
-    std::size_t at = 0;
-    std::size_t target = 0;
-  };
   // The bytes of one argument.
   struct Span {
     std::size_t argument = 0;

@@ -1,99 +1,60 @@
-// Includes no header of Linux' calls, because a kernel includes functions named read, close,
-// getpid.
-
 #include "cli/verify/maker.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 
 #include "base/system_call.hpp"
 #include "calls/rows.hpp"
-#include "device/k2k.hpp"
 
 namespace k2k::cli::verify {
 
 namespace {
 
-void link(const Image& image, std::uint64_t (&words)[words_max], char* bytes) {
-  for (std::size_t word = 0; word < words_max; ++word) words[word] = image.words[word];
-  for (const Image::Link& link : image.word_links) {
-    words[link.at] = reinterpret_cast<std::uint64_t>(bytes + link.target);
-  }
-  for (const Image::Link& link : image.links) {
-    const auto address = reinterpret_cast<std::uint64_t>(bytes + link.target);
-    std::memcpy(bytes + link.at, &address, sizeof(address));
-  }
-}
-
-// Takes the addresses out again: they differ from place to place. A call that changed a pointer
-// shows.
-void unlink(const Image& image, char* bytes) {
-  for (const Image::Link& link : image.links) {
-    std::uint64_t address = 0;
-    std::memcpy(&address, bytes + link.at, sizeof(address));
-    if (address == reinterpret_cast<std::uint64_t>(bytes + link.target)) address = 0;
-    std::memcpy(bytes + link.at, &address, sizeof(address));
-  }
-}
-
-using Words = std::uint64_t (&)[words_max];
-using Wrapper = std::int64_t (*)(Words words);
-
-template <int row, std::size_t... index>
-std::int64_t call_of_row(Words words, std::index_sequence<index...> /*unused*/) {
-  return device::call<calls::rows[row].number>(k2k::work_item, k2k::strong, words[index]...)
-      .value();
-}
-template <int row>
-std::int64_t call_of_row(Words words) {
-  constexpr int count = calls::parameter_count(calls::rows[row]);
-  return call_of_row<row>(words, std::make_index_sequence<count>());
-}
-
-template <std::size_t... row>
-std::int64_t call_by_wrapper(std::size_t index, Words words,
-                             std::index_sequence<row...> /*unused*/) {
-  static constexpr Wrapper wrappers[] = {&call_of_row<static_cast<int>(row)>...};
-  return wrappers[index](words);
-}
-
-std::int64_t call_from_kernel(std::uint16_t number, Words words) {
-  const int row = calls::find(number);
-  if (row >= 0) {
-    return call_by_wrapper(static_cast<std::size_t>(row), words,
-                           std::make_index_sequence<calls::row_count>());
-  }
-  return k2k::syscall(k2k::work_item, k2k::strong, long{number}, words[0], words[1], words[2],
-                      words[3], words[4], words[5])
-      .value();
-}
-
-RuntimeConfig config_of(bool strict) {
+RuntimeConfig config_of(Maker maker) {
   RuntimeConfig config;
   config.operator_settings = false;
-  config.backend = "cpu";
+  config.control.socket = false;
+  if (maker == Maker::gpu) {
+    config.backend = on_gpu::backend_name();
+    return config;
+  }
+  config.backend = on_cpu::backend_name();
   config.device.compute_units = 1;
   config.device.resident_waves = 2;
   config.device.resident_groups = 2;
   config.device.ring_entries = 64;
   config.device.arena_blocks = 8;
-  config.device.strict = strict;
-  config.control.socket = false;
+  config.device.strict = maker == Maker::strict_device;
   return config;
 }
 
-Runtime runtime_of(bool strict) {
-  Result<Runtime> runtime = Runtime::create(config_of(strict));
+Runtime runtime_of(Maker maker) {
+  if (maker == Maker::gpu && on_gpu::launch_call == nullptr) {
+    throw std::runtime_error(
+        "this k2k has kernels for the cpu backend only; build it for a GPU by "
+        "'./dev build --preset cuda' or '--preset hip'");
+  }
+  Result<Runtime> runtime = Runtime::create(config_of(maker));
   if (!runtime) throw std::runtime_error(runtime.error().message);
   return std::move(runtime).value();
 }
 
-struct LocalBytes {
-  char byte[image_bytes_max];
-};
+void fill(CallData& call, std::uint16_t number, const Image& image) {
+  call.number = number;
+  std::copy_n(image.words, words_max, call.words);
+  call.word_link_count = image.word_links.size();
+  std::copy(image.word_links.begin(), image.word_links.end(), call.word_links);
+  call.link_count = image.links.size();
+  std::copy(image.links.begin(), image.links.end(), call.links);
+  call.byte_count = image.bytes.size();
+  std::memcpy(call.bytes, image.bytes.data(), image.bytes.size());
+}
 
 }  // namespace
 
@@ -112,18 +73,20 @@ const char* name_of(Place place) {
 }
 
 std::int64_t call_from_thread(std::uint16_t number, Image& image) {
-  std::int64_t answer = 0;
+  const auto call = std::make_unique<CallData>();
+  fill(*call, number, image);
   std::thread([&] {
     // Kernels have no signals either.
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, nullptr);
-    std::uint64_t words[words_max];
-    link(image, words, image.bytes.data());
-    answer = system_call(number, words[0], words[1], words[2], words[3], words[4], words[5]);
-    unlink(image, image.bytes.data());
+    const Words words = link(*call, call->bytes);
+    const auto& [word] = words;
+    call->answer = system_call(number, word[0], word[1], word[2], word[3], word[4], word[5]);
+    unlink(*call, call->bytes);
   }).join();
-  return answer;
+  image.bytes.assign(call->bytes, call->byte_count);
+  return call->answer;
 }
 
 void Kernels::Free::operator()(void* memory) const {
@@ -134,39 +97,35 @@ void Kernels::Free::operator()(void* memory) const {
   }
 }
 
-Kernels::Memory Kernels::take(bool shared) {
-  const Result<void*> memory =
-      shared ? runtime_.allocate_shared(image_bytes_max) : runtime_.allocate(image_bytes_max);
+Kernels::Memory Kernels::take(bool shared, std::size_t bytes) {
+  const Result<void*> memory = shared ? runtime_.allocate_shared(bytes) : runtime_.allocate(bytes);
   if (!memory) throw std::runtime_error(memory.error().message);
   return {memory.value(), Free{&runtime_, shared}};
 }
 
-Kernels::Kernels(bool strict)
-    : runtime_(runtime_of(strict)), device_(take(false)), shared_(take(true)) {}
+Kernels::Kernels(Maker maker)
+    : maker_(maker),
+      runtime_(runtime_of(maker)),
+      device_(take(false, image_bytes_max)),
+      shared_(take(true, image_bytes_max)),
+      call_(take(true, sizeof(CallData))) {}
+
+bool Kernels::wrap(std::uint16_t number) const {
+  const int row = calls::find(number);
+  return row >= 0 && row < (maker_ == Maker::gpu ? on_gpu::wrapped_rows : on_cpu::wrapped_rows)();
+}
 
 std::int64_t Kernels::call(std::uint16_t number, Image& image, Place place) {
-  std::int64_t answer = 0;
-  char* const device = static_cast<char*>(device_.get());
-  char* const shared = static_cast<char*>(shared_.get());
-  const Result<LaunchReport> report = runtime_.launch(
-      {1, 1},
-      [&, device, shared] {
-        K2K_LOCAL(LocalBytes, local);
-        alignas(16) char stack[image_bytes_max];
-        char* const bytes = place == Place::stack    ? stack
-                            : place == Place::local  ? local.byte
-                            : place == Place::device ? device
-                                                     : shared;
-        std::memcpy(bytes, image.bytes.data(), image.bytes.size());
-        std::uint64_t words[words_max];
-        link(image, words, bytes);
-        answer = call_from_kernel(number, words);
-        unlink(image, bytes);
-        std::memcpy(image.bytes.data(), bytes, image.bytes.size());
-      },
-      "verify");
+  auto& call = *new (call_.get()) CallData;
+  fill(call, number, image);
+  if (wrap(number)) call.row = calls::find(number);
+  const auto launch = maker_ == Maker::gpu ? on_gpu::launch_call : on_cpu::launch_call;
+  const Result<LaunchReport> report =
+      launch(runtime_, &call, place,
+             {static_cast<char*>(device_.get()), static_cast<char*>(shared_.get())});
   if (!report) throw std::runtime_error(report.error().message);
-  return answer;
+  image.bytes.assign(call.bytes, call.byte_count);
+  return call.answer;
 }
 
 }  // namespace k2k::cli::verify

@@ -4,18 +4,16 @@
 //
 // Threading: one thread. Errors of the runtime throw std::runtime_error.
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "cli/verify/image.hpp"
+#include "cli/verify/kernel_call.hpp"
 #include "k2k/runtime.hpp"
 
 namespace k2k::cli::verify {
-
-// Where a kernel has the bytes of an image. On a strict device the host cannot address the first
-// three.
-enum class Place : std::uint8_t { stack, local, device, shared };
 
 const char* name_of(Place place);
 
@@ -23,13 +21,24 @@ const char* name_of(Place place);
 // after the call.
 std::int64_t call_from_thread(std::uint16_t number, Image& image);
 
+enum class Maker : std::uint8_t {
+  strict_device,  // Of the cpu backend. The host cannot address the device's own memory.
+  open_device,    // The host can.
+  gpu,
+};
+
 class Kernels {
  public:
-  // Not strict: the host can address all memory of the device.
-  explicit Kernels(bool strict);
+  // Errors: a GPU in a program without kernels for GPUs, or without a GPU that the runtime can use.
+  explicit Kernels(Maker maker);
 
-  // By the typed wrapper, if the call has a row; otherwise by its number.
+  // True if the kernel has the typed wrapper of this call.
+  [[nodiscard]] bool wrap(std::uint16_t number) const;
+  // By the typed wrapper, if the kernel has it; otherwise by its number, and nothing is copied.
   std::int64_t call(std::uint16_t number, Image& image, Place place);
+
+  [[nodiscard]] std::string device_name() const { return runtime_.device().name; }
+  [[nodiscard]] bool reach_host_pages() const { return runtime_.device().reaches_host_pages; }
 
  private:
   struct Free {
@@ -39,11 +48,13 @@ class Kernels {
   };
   using Memory = std::unique_ptr<void, Free>;
 
-  Memory take(bool shared);
+  Memory take(bool shared, std::size_t bytes);
 
+  Maker maker_;
   Runtime runtime_;
   Memory device_;
   Memory shared_;
+  Memory call_;  // Of a CallData.
 };
 
 }  // namespace k2k::cli::verify

@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
+#include <optional>
 #include <sstream>
 
 #include "base/system_call.hpp"
 #include "calls/rows.hpp"
-#include "calls/table.hpp"
 #include "cli/verify/case.hpp"
 #include "cli/verify/maker.hpp"
 #include "cli/verify/sandbox.hpp"
@@ -33,6 +33,9 @@ struct Unverifiable {
 constexpr Unverifiable unverifiable[] = {
     {SYS_vhangup, "would hang up the terminal of this process"},
 };
+
+// Calls that answer an address. A device that does not reach the host's pages could not follow it.
+constexpr std::uint16_t give_addresses[] = {SYS_mmap, SYS_mremap, SYS_shmat};
 
 std::string escaped(const std::string& bytes) {
   std::string text;
@@ -151,6 +154,31 @@ struct Variation {
   bool strict = true;  // A strict device reads the memory behind a pointer itself.
 };
 
+// A kernel of a GPU that reads the memory behind such a pointer ends, and its device with it.
+bool leads_nowhere(const Argument& argument) {
+  return argument.kind == Argument::Kind::nowhere ||
+         std::any_of(argument.parts.begin(), argument.parts.end(),
+                     [](const Part& part) { return leads_nowhere(part.target); });
+}
+
+// Memory that Linux must find at its address. A GPU shares with the host only what the runtime
+// allocated so, and the sandbox' mapping is not.
+bool names_the_mapping(const Case& the_case) {
+  const int row = calls::find(the_case.number);
+  if (row < 0) return false;
+  for (std::size_t index = 0; index < the_case.arguments.size(); ++index) {
+    const bool opaque = calls::shapes[row].parameters[index].kind == calls::Kind::opaque;
+    if (opaque && the_case.arguments[index].kind == Argument::Kind::mapping) return true;
+  }
+  return false;
+}
+
+bool a_gpu_can_make(const Case& the_case) {
+  const std::vector<Argument>& arguments = the_case.arguments;
+  return std::none_of(arguments.begin(), arguments.end(), leads_nowhere) &&
+         !names_the_mapping(the_case);
+}
+
 std::vector<Variation> variations_of(const Case& the_case) {
   std::vector<Variation> all{{the_case, the_case.says, true}};
   if (!the_case.vary) return all;
@@ -172,29 +200,46 @@ std::vector<Variation> variations_of(const Case& the_case) {
 
 class Verifier {
  public:
+  explicit Verifier(Device device)
+      : kernels_(device == Device::gpu ? Maker::gpu : Maker::strict_device) {
+    if (device == Device::cpu) open_.emplace(Maker::open_device);
+  }
+
+  [[nodiscard]] std::string device_name() const { return kernels_.device_name(); }
+
   void compare(Verdict& verdict, const Case& the_case) {
     for (const Variation& variation : variations_of(the_case)) compare(verdict, variation);
   }
 
-  // Of a call that every policy refuses.
-  void ask(Verdict& verdict) {
+  // The errno with which the device's server refuses this call, 0 if it makes it.
+  [[nodiscard]] int refusal_of(const calls::Entry& call) const {
+    if (call.access == calls::Access::refused) return EPERM;
+    const bool gives_address = std::find(std::begin(give_addresses), std::end(give_addresses),
+                                         call.number) != std::end(give_addresses);
+    return gives_address && !kernels_.reach_host_pages() ? ENOTSUP : 0;
+  }
+
+  void expect_refusal(Verdict& verdict, int error) {
     Image image;
-    const std::int64_t answer = strict_.call(verdict.call->number, image, Place::shared);
+    const std::int64_t answer = kernels_.call(verdict.call->number, image, Place::shared);
     ++verdict.comparisons;
-    verdict.outcome = answer == -EPERM ? Outcome::refused : Outcome::mismatched;
-    if (answer != -EPERM) verdict.notes.push_back(fmt::format("answered {}, not EPERM", answer));
+    verdict.outcome = answer == -error ? Outcome::refused : Outcome::mismatched;
+    if (answer == -error) return;
+    verdict.notes.push_back(fmt::format("answered {}, not {}", answer, -error));
   }
 
  private:
   void compare(Verdict& verdict, const Variation& variation) {
+    if (!open_ && !a_gpu_can_make(variation.changed)) return;
     const std::uint16_t number = verdict.call->number;
+    const bool wrapped = kernels_.wrap(number);
+    if (variation.changed.by_wrapper && !wrapped) return;
     const std::string of_thread = outcome_from(
         variation.changed, [&](Image& image) { return call_from_thread(number, image); });
-    const bool wrapped = calls::find(number) >= 0;
     for (const Place place : {Place::stack, Place::local, Place::device, Place::shared}) {
       // Nothing is copied for a call without a wrapper.
       if (place != Place::shared && (!wrapped || !variation.strict)) continue;
-      Kernels& kernels = variation.strict ? strict_ : open_;
+      Kernels& kernels = variation.strict ? kernels_ : *open_;
       const std::string of_kernel = outcome_from(
           variation.changed, [&](Image& image) { return kernels.call(number, image, place); });
       ++verdict.comparisons;
@@ -208,8 +253,8 @@ class Verifier {
     }
   }
 
-  Kernels strict_{true};
-  Kernels open_{false};
+  Kernels kernels_;
+  std::optional<Kernels> open_;  // None on a GPU.
 };
 
 std::multimap<std::uint16_t, Case> all_cases() {
@@ -251,25 +296,29 @@ const char* reason_of(std::uint16_t number) {
 
 }  // namespace
 
-Report verify() {
+Report verify(Device device, const std::vector<const calls::Entry*>& chosen) {
   Report report;
   report.isolated = isolate();
   const std::multimap<std::uint16_t, Case> cases = all_cases();
-  Verifier verifier;
-  for (std::uint16_t number = 0; number < calls::entry_numbers_end; ++number) {
-    const calls::Entry* const entry = calls::entry_of(number);
-    if (entry == nullptr || entry->kind != calls::Class::ready) continue;
+  Verifier verifier(device);
+  report.device = verifier.device_name();
+  for (const calls::Entry* const entry : chosen) {
+    if (entry->kind != calls::Class::ready) continue;
     Verdict verdict{.call = entry};
-    const auto [begin, end] = cases.equal_range(number);
-    if (entry->access == calls::Access::refused) {
-      verifier.ask(verdict);
-    } else if (const char* const reason = reason_of(number)) {
+    const auto [begin, end] = cases.equal_range(entry->number);
+    if (const int error = verifier.refusal_of(*entry); error != 0) {
+      verifier.expect_refusal(verdict, error);
+    } else if (const char* const reason = reason_of(entry->number)) {
       verdict.outcome = Outcome::unverifiable;
       verdict.notes.emplace_back(reason);
     } else if (begin != end) {
       verdict.outcome = Outcome::same;
       for (auto the_case = begin; the_case != end; ++the_case) {
         verifier.compare(verdict, the_case->second);
+      }
+      if (verdict.comparisons == 0) {
+        verdict.outcome = Outcome::unverifiable;
+        verdict.notes.emplace_back("names memory that its cases do not share with a GPU");
       }
     }
     report.verdicts.push_back(std::move(verdict));

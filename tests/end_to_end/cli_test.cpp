@@ -345,6 +345,22 @@ TEST_F(Cli, calls_of_kernels_do_what_those_of_a_thread_do) {
   EXPECT_EQ(outcome.status, 0) << outcome.error;
 }
 
+TEST_F(Cli, calls_of_one_family_are_compared) {
+  const json shown = json::parse(k2k("calls --verify --family scheduling --json").out);
+  EXPECT_EQ(shown["ready"], 3);
+  EXPECT_EQ(shown["verified"], 3);
+  EXPECT_NE(shown["device"], "");
+}
+
+TEST_F(Cli, calls_of_a_gpu_need_kernels_for_one) {
+  const Outcome alone = k2k("calls --gpu");
+  EXPECT_EQ(alone.status, 2);
+  EXPECT_EQ(alone.error, "k2k: --gpu belongs to --verify: k2k calls --verify --gpu\n");
+  const Outcome none = k2k("calls --verify --gpu");
+  EXPECT_EQ(none.status, 1);
+  EXPECT_NE(none.error.find("./dev build --preset cuda"), std::string::npos) << none.error;
+}
+
 TEST_F(Cli, every_command_says_that_its_output_cannot_be_written) {
   const std::string said = "k2k: cannot write to standard output: ";
   const std::string fix = "; send it elsewhere with > FILE\n";

@@ -10,10 +10,11 @@ skipped where the compiler cannot be installed; `--only emulated-cuda` does ever
    under the driver's watchdog*.
 2. The examples for a GPU, with that search*, and the benchmark's list of capabilities*; what nvcc
    makes of NVIDIA's headers for matrices and clusters*.
-3. `k2k doctor` with the backend cuda*, `k2k grep` beside GNU grep*, the applications beside what
-   the CPU answers*, memcached under load*. CoMD, miniFE, graph500, BPT and XSBench have their input
-   in managed memory, or before the launch; miniAMR needs a device that reaches pages of the host,
-   which EMULATED_CUDA_PAGEABLE makes. The ten generators of requests on both kinds of device*.
+3. `k2k doctor` with the backend cuda*, every system call beside a thread's*, `k2k grep` beside GNU
+   grep*, the applications beside what the CPU answers*, memcached under load*. CoMD, miniFE,
+   graph500, BPT and XSBench have their input in managed memory, or before the launch; miniAMR needs
+   a device that reaches pages of the host, which EMULATED_CUDA_PAGEABLE makes. The ten generators
+   of requests on both kinds of device*.
 4. Files into device memory*, an unmodified program under libk2k_io.so*, the memory probe, the
    interference laboratory.
 5. Kernels of Numba and cuda.core, LTO-IR linked by nvJitLink*, and tensors in device memory:
@@ -26,6 +27,7 @@ Elsewhere: the emulator's own tests and those of the shim and the file benchmark
 """
 
 import json
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -57,6 +59,8 @@ EXAMPLES = (
 WORDS = ("needle", "thread")
 # As a device that reaches the process's pages through Linux. Otherwise it faults on managed memory.
 PAGEABLE = ON_GPU | {"EMULATED_CUDA_PAGEABLE": "1"}
+# 8,000 comparisons make a folder each.
+ON_DISK_OF_MEMORY = {"TMPDIR": "/dev/shm"} if os.access("/dev/shm", os.W_OK) else {}
 # Lanes that race, and shared memory that is read before it is written, make the exit status 66.
 CHECKS = {"EMULATED_CUDA_RACES": "1", "EMULATED_CUDA_UNINITIALISED": "1"}
 # Their lanes race by intent.
@@ -159,6 +163,8 @@ def runs(folder: Path) -> Iterator[Run]:
         yield Run(f"generators, {kind}", generators, env, says="files")
     nvcc: Command = [folder / "emulator/cuda/emulator_nvcc_cuda"]
     yield Run("kernels of NVIDIA's headers", nvcc, CHECKS, says="all parts are right")
+    verify: Command = [folder / "cli/k2k", "calls", "--verify", "--gpu", "--json"]
+    yield Run("system calls beside a thread's", verify, ON_DISK_OF_MEMORY, says='"mismatched": 0')
     yield Run("k2k doctor", [folder / "cli/k2k", "doctor"], ON_GPU)
     yield Run(
         "file data",

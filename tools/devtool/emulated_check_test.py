@@ -101,6 +101,7 @@ def test_a_run_of_all_steps_has_a_part_of_every_kind() -> None:
         "conformance, races, seed '1'",
         "conformance, late stores, seed '1'",
         "an unmodified program",
+        "system calls beside a thread's",
         "generators, managed memory",
         "generators, pages of the host",
         "gpu_check.py lto",
