@@ -73,7 +73,6 @@ K2K_DEVICE void make_at(Place place, CallData& call, const KernelMemory& memory)
 
 namespace K2K_ON {
 
-const char* backend_name() { return kernel_backend; }
 int wrapped_rows() { return rows_end; }
 
 Result<LaunchReport> launch_call(Runtime& runtime, CallData* call, Place place,

@@ -26,13 +26,11 @@ struct KernelMemory {
 namespace on_cpu {
 Result<LaunchReport> launch_call(Runtime& runtime, CallData* call, Place place,
                                  const KernelMemory& memory);
-const char* backend_name();  // "cpu"
-int wrapped_rows();          // The kernel has the wrappers of the first rows, as many as this.
+int wrapped_rows();  // The kernel has the wrappers of the first rows, as many as this.
 }  // namespace on_cpu
 namespace on_gpu {  // Weak: nullptr in a program without code for GPUs.
 [[gnu::weak]] Result<LaunchReport> launch_call(Runtime& runtime, CallData* call, Place place,
                                                const KernelMemory& memory);
-[[gnu::weak]] const char* backend_name();  // "cuda" or "hip".
 [[gnu::weak]] int wrapped_rows();
 }  // namespace on_gpu
 

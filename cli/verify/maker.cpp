@@ -11,6 +11,7 @@
 
 #include "base/system_call.hpp"
 #include "calls/rows.hpp"
+#include "cli/doctor_checks.hpp"
 
 namespace k2k::cli::verify {
 
@@ -21,10 +22,10 @@ RuntimeConfig config_of(Maker maker) {
   config.operator_settings = false;
   config.control.socket = false;
   if (maker == Maker::gpu) {
-    config.backend = on_gpu::backend_name();
+    config.backend = cli::on_gpu::backend_name();
     return config;
   }
-  config.backend = on_cpu::backend_name();
+  config.backend = cli::on_cpu::backend_name();
   config.device.compute_units = 1;
   config.device.resident_waves = 2;
   config.device.resident_groups = 2;
