@@ -147,11 +147,15 @@ class Hostile : public DeviceUnderTest {
   }
   static bool cancels(Runtime& runtime) {
     const HighPair never;
+    std::atomic<bool> begun{false};
     std::thread host([&] {
+      begun.wait(false);  // A cancel before the launch has no effect.
       std::this_thread::sleep_for(30ms);
       runtime.cancel();
     });
     const Result<LaunchReport> report = runtime.launch({1, 8}, [&] {
+      begun = true;
+      begun.notify_one();
       char letter = 0;
       k2k::read(k2k::work_item, never.in, &letter, 1);
     });

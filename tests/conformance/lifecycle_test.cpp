@@ -319,13 +319,19 @@ TEST_P(Lifecycle, a_cancelled_launch_leaves_no_service_thread_busy) {
     server::ServerConfig config = runtime.server_config();
     config.notify = round < 2 ? server::Notify::interrupt : server::Notify::polling;
     ASSERT_TRUE(runtime.reconfigure(config).ok());
+    std::atomic<bool> begun{false};
     std::thread host([&] {
+      begun.wait(false);  // A cancel before the launch has no effect.
       std::this_thread::sleep_for(20ms);
       runtime.cancel();
     });
     const Result<LaunchReport> report = runtime.launch(
         {64, 64},
-        [] {
+        [&] {
+          if (global_rank() == 0) {
+            begun = true;
+            begun.notify_one();
+          }
           while (true) k2k::getpid(k2k::work_item);
         },
         "endless");
