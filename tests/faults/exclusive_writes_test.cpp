@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -37,8 +37,11 @@ class ExclusiveWritesOnFaults : public WithFaults {
   }
   // The content below the fault file system.
   [[nodiscard]] std::vector<char> content(const std::string& name) const {
-    std::ifstream file(system().folder() + "/" + name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    std::ifstream file(system().folder() + "/" + name, std::ios::binary | std::ios::ate);
+    std::vector<char> bytes(static_cast<std::size_t>(std::max<std::streamoff>(file.tellg(), 0)));
+    file.seekg(0);
+    file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    return bytes;
   }
   // Checks that the file contains as many bytes as the count reports.
   void expect_written(const std::string& name, const Source& source, std::size_t offset,

@@ -10,11 +10,14 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <limits>
 #include <thread>
 
+#include "io/file/page_range.hpp"
 #include "io/file/residency.hpp"
 #include "router/file/file_fixture.hpp"
 #include "router/read/file_reader_fixture.hpp"
@@ -193,6 +196,23 @@ TEST_P(FileReaderIntoHost, serves_threads_at_once_with_fewer_channels) {
   evicter.join();
 }
 
+// Of `count` bytes, those that are neither the file's nor zero.
+std::size_t neither_right_nor_zero(const std::byte* seen, const std::byte* right,
+                                   std::size_t count) {
+  static constexpr std::byte zeros[io::page_bytes] = {};
+  std::size_t wrong = 0;
+  for (std::size_t at = 0; at < count; at += io::page_bytes) {
+    const std::size_t bytes = std::min<std::size_t>(io::page_bytes, count - at);
+    // A sanitizer compares whole pages at once, and looks at each access of the loop below.
+    if (std::memcmp(seen + at, right + at, bytes) == 0) continue;
+    if (std::memcmp(seen + at, zeros, bytes) == 0) continue;
+    for (std::size_t byte = at; byte < at + bytes; ++byte) {
+      wrong += seen[byte] == right[byte] || seen[byte] == std::byte{0} ? 0 : 1;
+    }
+  }
+  return wrong;
+}
+
 TEST_P(FileReaderInto, stops_short_where_a_file_is_cut_meanwhile_and_never_gives_wrong_bytes) {
   DataFile file(8 << 20);
   const auto read = reader();
@@ -219,11 +239,7 @@ TEST_P(FileReaderInto, stops_short_where_a_file_is_cut_meanwhile_and_never_gives
     ASSERT_GE(count, 0);
     const std::byte* const bytes = file.bytes().data();
     const std::byte* const seen = inside();
-    std::size_t wrong = 0;
-    for (std::size_t at = 0; at < static_cast<std::size_t>(count); ++at) {
-      wrong += seen[at] == bytes[at] || seen[at] == std::byte{0} ? 0 : 1;
-    }
-    ASSERT_EQ(wrong, 0u);
+    ASSERT_EQ(neither_right_nor_zero(seen, bytes, static_cast<std::size_t>(count)), 0u);
   }
   over = true;
   cutter.join();
