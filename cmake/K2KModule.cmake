@@ -85,6 +85,22 @@ function(k2k_precompile_standard target)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)  # For ccache.
 endfunction()
 
+# For the files of a program's commands: half of them print JSON, and its header takes as long to compile as
+# the rest of such a file. One header serves all of them; OWN_HEADER: for a program with compile options of its own.
+function(k2k_precompile_command target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OWN_HEADER" "" "")
+  get_property(header_of GLOBAL PROPERTY K2K_COMMAND_HEADER_OF)
+  if(header_of AND NOT arg_OWN_HEADER)
+    target_precompile_headers(${target} REUSE_FROM ${header_of})
+  else()
+    target_precompile_headers(${target} PRIVATE <fmt/format.h> <nlohmann/json.hpp>)
+    if(NOT arg_OWN_HEADER)
+      set_property(GLOBAL PROPERTY K2K_COMMAND_HEADER_OF ${target})
+    endif()
+  endif()
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)  # For ccache.
+endfunction()
+
 # With K2K_UNITY the compiler takes up to eight sources of one folder at once, so that it compiles their
 # headers and templates once. Therefore a name in an anonymous namespace is unique in its folder;
 # files of suites, which define the same few names for their kernels, each have a namespace of their own.

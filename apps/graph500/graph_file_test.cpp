@@ -33,8 +33,6 @@ class GraphFileTest : public GraphFiles {
   }
 };
 
-constexpr const char* anew = "; make the file anew with --generate";
-
 TEST_F(GraphFileTest, has_the_graph_that_was_generated) {
   const Recipe recipe{.scale = 6, .edge_factor = 5, .seed = 9, .order = Order::sorted};
   const GraphFile file = open(graph(recipe));

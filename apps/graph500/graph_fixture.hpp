@@ -17,6 +17,8 @@ namespace k2k::graph500 {
 using apps::Ended;
 using apps::in_child;
 
+inline constexpr const char* anew = "; make the file anew with --generate";
+
 class GraphFiles : public apps::InputTest {
  protected:
   // A new file.

@@ -15,7 +15,6 @@ namespace k2k::graph500 {
 namespace {
 
 constexpr By ways[] = {By::kernel, By::threads, By::serial};
-constexpr const char* anew = "; make the file anew with --generate";
 
 class Searches : public GraphFiles {
  protected:

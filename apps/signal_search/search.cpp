@@ -41,8 +41,8 @@ class SignalBlocked {
     pthread_sigmask(SIG_BLOCK, &set_, &before_);
   }
   ~SignalBlocked() {
-    constexpr timespec at_once{0, 0};
-    while (::sigtimedwait(&set_, nullptr, &at_once) > 0) {
+    constexpr timespec no_wait{0, 0};
+    while (::sigtimedwait(&set_, nullptr, &no_wait) > 0) {
     }
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }

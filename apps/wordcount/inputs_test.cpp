@@ -41,9 +41,9 @@ TEST(Strings, share_a_counter_if_they_are_equal) {
   EXPECT_NE(strings->counter_of(0), strings->counter_of(1));
 }
 
-class Inputs : public testing::Test {
+class InputFiles : public testing::Test {
  protected:
-  ~Inputs() override { fs::permissions(folder_ / "closed", fs::perms(0755), ignored_); }
+  ~InputFiles() override { fs::permissions(folder_ / "closed", fs::perms(0755), ignored_); }
   [[nodiscard]] std::string in(const std::string& name) const { return (folder_ / name).string(); }
   void put(const std::string& name, const std::string& text) const {
     std::ofstream(in(name), std::ios::binary) << text;
@@ -54,7 +54,7 @@ class Inputs : public testing::Test {
   std::error_code ignored_;
 };
 
-TEST_F(Inputs, are_all_regular_files_in_order) {
+TEST_F(InputFiles, are_all_regular_files_in_order) {
   fs::create_directories(in("b/inner"));
   put("b/2", "");
   put("b/1", "");
@@ -68,7 +68,7 @@ TEST_F(Inputs, are_all_regular_files_in_order) {
                                                   in("b/link")}));
 }
 
-TEST_F(Inputs, tell_what_cannot_be_counted) {
+TEST_F(InputFiles, tell_what_cannot_be_counted) {
   ASSERT_EQ(::mkfifo(in("pipe").c_str(), 0666), 0);
   fs::create_directory(in("closed"));
   fs::permissions(in("closed"), fs::perms::none);
@@ -82,7 +82,7 @@ TEST_F(Inputs, tell_what_cannot_be_counted) {
   EXPECT_EQ(list.messages[2], in("closed") + ": Permission denied");
 }
 
-TEST_F(Inputs, read_strings_one_a_line) {
+TEST_F(InputFiles, read_strings_one_a_line) {
   put("list", "one\ntwo words\n\nlast");
   const auto strings = read_strings(in("list"));
   ASSERT_TRUE(strings);

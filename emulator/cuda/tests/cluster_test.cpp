@@ -16,7 +16,7 @@ namespace {
 
 // %p the memory; %t, %b the lane's and the block's number, %rank that in the cluster and %peer that
 // of the next block; %q the lane's word of 16 bytes in %p; %s the lane's word of cells.
-std::string kernel_of(const std::string& code) {
+std::string cluster_kernel_of(const std::string& code) {
   return ".visible .entry k(.param .u64 words) {\n"
          ".shared .align 16 .b8 cells[512]; .shared .align 8 .b8 bar[16];\n"
          ".reg .pred %p<6>; .reg .b64 %p, %q, %l<8>; "
@@ -51,7 +51,7 @@ Ran run(const std::string& code, Shape shape, bool watches = true) {
     ran.races.push_back(text);
   });
   ran.words.resize(std::size_t{shape.blocks} * shape.threads + 16);
-  Kernels kernels(kernel_of(code), "m.ptx");
+  Kernels kernels(cluster_kernel_of(code), "m.ptx");
   kernels.share(ran.words);
   if (watches) kernels.watch(races);
   for (exec::Device* const device : devices) {
@@ -393,7 +393,7 @@ TEST(EmulatedCluster, reports_misuse) {
   expect_fault(send + "[%r2+8];", Fault::illegal_instruction,
                "an mbarrier that was not initialised");
   const auto refused = [](const std::string& code, const std::string& words) {
-    const std::string said = refusal_of(ptx_head + kernel_of(code));
+    const std::string said = refusal_of(ptx_head + cluster_kernel_of(code));
     EXPECT_NE(said.find(words), std::string::npos) << code << ": " << said;
   };
   refused("barrier.cluster.sync;", "`barrier.cluster.sync`: this form of the instruction");
@@ -430,7 +430,7 @@ TEST(EmulatedCluster, has_unwritten_memory) {
       found.push_back(text);
     });
     std::vector<Words> words(128);
-    Kernels kernels(kernel_of(code), "m.ptx");
+    Kernels kernels(cluster_kernel_of(code), "m.ptx");
     kernels.share(words);
     kernels.watch([&](const exec::Grid&) { return reads.begin(nullptr); });
     const Outcome outcome =

@@ -18,7 +18,7 @@ namespace k2k::emulator::driver {
 
 namespace {
 
-constexpr std::size_t bytes = 4096;
+constexpr std::size_t copied_bytes = 4096;
 
 // A program on the driver: two streams that do not wait for the legacy one, memory of the device
 // and of the host. Every call has to succeed.
@@ -34,11 +34,11 @@ class Program {
     call("cuStreamCreate", &one, non_blocking);
     call("cuStreamCreate", &other, non_blocking);
     call("cuEventCreate", &event, 0u);
-    call("cuMemAlloc_v2", &words, bytes);
+    call("cuMemAlloc_v2", &words, copied_bytes);
     void* address = nullptr;
-    call("cuMemHostAlloc", &address, bytes, 0u);
+    call("cuMemHostAlloc", &address, copied_bytes, 0u);
     host = static_cast<std::atomic<std::uint32_t>*>(address);
-    call("cuMemHostAlloc", &back, bytes, 0u);
+    call("cuMemHostAlloc", &back, copied_bytes, 0u);
   }
 
   template <class... Arguments>
@@ -282,13 +282,13 @@ TEST_F(EmulatedCopiesDeathTest, are_silent_apart) {
     of.copy_back(of.other, 256, 256);
   });
   is_silent("memory given back and taken anew", [](Program& of) {
-    alignas(bytes) static char memory[bytes];
+    alignas(copied_bytes) static char memory[copied_bytes];
     of.words = reinterpret_cast<CUdeviceptr>(memory);
-    of.call("cuMemHostRegister_v2", static_cast<void*>(memory), bytes, 0u);
+    of.call("cuMemHostRegister_v2", static_cast<void*>(memory), copied_bytes, 0u);
     of.set(of.other);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     of.call("cuMemHostUnregister", static_cast<void*>(memory));
-    of.call("cuMemHostRegister_v2", static_cast<void*>(memory), bytes, 0u);
+    of.call("cuMemHostRegister_v2", static_cast<void*>(memory), copied_bytes, 0u);
     of.launch(write, of.one);
   });
   // Kernels poll words that a call sets.

@@ -17,7 +17,7 @@ using exec::check::Races;
 
 // A kernel with one pointer in %p; %t is the lane's number, %b the block's, %q the address of the
 // word with the lane's number.
-std::string kernel_of(const std::string& code) {
+std::string race_kernel_of(const std::string& code) {
   return ".visible .entry k(.param .u64 words) {\n"
          ".shared .align 16 .b8 cells[1024];\n"
          ".reg .pred %p<6>; .reg .b64 %p, %q, %l<6>; .reg .b32 %t, %b, %r<10>; .reg .b128 %w;\n"
@@ -43,7 +43,7 @@ Found races_in(const std::string& code, Shape shape) {
   static const std::vector<exec::Device*> devices{
       new exec::Device(2, {}), new exec::Device(2, {true, 1}), new exec::Device(1, {true, 2})};
   found.words.resize(256);
-  Kernels kernels(kernel_of(code), "m.ptx");
+  Kernels kernels(race_kernel_of(code), "m.ptx");
   kernels.share(found.words);
   kernels.watch(races);
   for (exec::Device* const device : devices) {
@@ -261,7 +261,7 @@ TEST(EmulatedRaces, are_none_between_launches_one_after_the_other) {
   std::vector<std::string> reports;
   Races races([&](const std::string& text) { reports.push_back(text); });
   std::vector<std::uint32_t> words(64, 0);
-  Kernels kernels(kernel_of("st.global.u32 [%q], %t;"));
+  Kernels kernels(race_kernel_of("st.global.u32 [%q], %t;"));
   kernels.share(words);
   kernels.watch(races);
   for (int launch = 0; launch < 3; ++launch) kernels.run("k", {1, 64}, {address_of(words)});
@@ -279,8 +279,8 @@ TEST(EmulatedRaces, between_launches_at_the_same_time) {
   std::vector<std::uint32_t> words(64, 0);
   // Each waits for the other, by atomics that order nothing.
   Kernels kernels(
-      kernel_of("st.global.u32 [%p], 1; red.relaxed.gpu.add.u32 [%p+64], 1;\nSPIN: "
-                "ld.relaxed.gpu.u32 %r1, [%p+64]; setp.ne.u32 %p2, %r1, 2; @%p2 bra SPIN;"));
+      race_kernel_of("st.global.u32 [%p], 1; red.relaxed.gpu.add.u32 [%p+64], 1;\nSPIN: "
+                     "ld.relaxed.gpu.u32 %r1, [%p+64]; setp.ne.u32 %p2, %r1, 2; @%p2 bra SPIN;"));
   kernels.share(words);
   kernels.watch(races);
   std::thread other([&] { kernels.run("k", {1, 1}, {address_of(words)}); });
@@ -298,7 +298,7 @@ TEST(EmulatedRaces, between_launches_that_begin_at_the_same_moment) {
   constexpr std::uint64_t left_pages = 8 * shards;
   constexpr int rounds = 100;
   std::vector<std::byte> memory(left_pages * page);
-  Kernels kernels(kernel_of("st.global.u32 [%p], 1;"));
+  Kernels kernels(race_kernel_of("st.global.u32 [%p], 1;"));
   kernels.share(memory.data(), memory.size());
   const std::uint64_t address = (address_of(memory) / page / shards + 2) * shards * page - page;
 
@@ -342,10 +342,10 @@ TEST(EmulatedRaces, are_none_where_the_host_passes_on) {
       reports.push_back(text);
     });
     std::vector<std::uint32_t> words(64, 0);
-    Kernels kernels(kernel_of("@!%p1 bra SECOND;\nst.global.u32 [%p], 42;\n" + ask +
-                              "\nbra END;\nSECOND: " + look +
-                              "\nsetp.eq.u32 %p2, %r1, 0; @%p2 bra SECOND;\n"
-                              "ld.global.u32 %r2, [%p]; st.global.u32 [%p], 43;\nEND:"));
+    Kernels kernels(race_kernel_of("@!%p1 bra SECOND;\nst.global.u32 [%p], 42;\n" + ask +
+                                   "\nbra END;\nSECOND: " + look +
+                                   "\nsetp.eq.u32 %p2, %r1, 0; @%p2 bra SECOND;\n"
+                                   "ld.global.u32 %r2, [%p]; st.global.u32 [%p], 43;\nEND:"));
     kernels.share(words);
     kernels.watch(races);
     std::thread host([&] {
