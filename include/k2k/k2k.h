@@ -90,9 +90,10 @@ int k2k_launch(k2k_runtime* runtime, uint32_t groups, uint32_t group_items, k2k_
  *   -EPERM  after fork() */
 int k2k_drain(k2k_runtime* runtime);
 
-/* Ends the launch in progress, if any, when its work-items next wait; calls that sleep are ended by
- * a real-time signal to K2K's own threads (docs/decisions/0044). Async-signal-safe: leaves
- * k2k_last_error() alone. -EINVAL for null. */
+/* Ends the launch in progress, if any, when its work-items next wait; a launch that has not begun
+ * runs as if nothing had been said. Calls that sleep are ended by a real-time signal to K2K's own
+ * threads (docs/decisions/0044). Async-signal-safe: leaves k2k_last_error() alone. -EINVAL for
+ * null. */
 int k2k_cancel(k2k_runtime* runtime);
 
 /* Device memory, zeroed, 64-byte aligned. On an error *address is null. -ENOMEM. */

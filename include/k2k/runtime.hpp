@@ -105,7 +105,9 @@ class K2K_API Runtime {
   // never returns is never withdrawn. Errors: ENOENT; EDEADLK; EPERM.
   Status withdraw(const std::string& name);
 
-  // Ends the launch in progress, if any. Async-signal-safe.
+  // Ends the launch in progress, if any. A launch that has not begun runs as if nothing had been
+  // said: a thread calls it once a work-item has told it that it runs, or repeatedly until launch()
+  // returns. Async-signal-safe.
   void cancel() noexcept;
 
   // Returns once every call published so far was answered, detached calls included, and returns the

@@ -140,7 +140,11 @@ class Runtime:
         self._raise_if(self._library.k2k_drain(self._opened()))
 
     def cancel(self) -> None:
-        """Ends the launch in progress, if any."""
+        """Ends the launch in progress, if any.
+
+        A launch that has not begun runs as if nothing had been said: call it once a work-item has
+        told that it runs, or repeatedly until ``launch()`` returns.
+        """
         self._raise_if(self._library.k2k_cancel(self._opened()))
 
     def close(self) -> None:
