@@ -73,32 +73,32 @@ set(K2K_STANDARD_HEADERS algorithm array atomic chrono condition_variable cstdin
   optional span string thread utility vector)
 list(TRANSFORM K2K_STANDARD_HEADERS REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:<\\1$<ANGLE-R>>")
 
-# One header serves all libraries. Programs and tests have others: they are compiled with -fPIE.
-function(k2k_precompile_standard target)
-  get_property(header_of GLOBAL PROPERTY K2K_STANDARD_HEADER_OF)
+# Precompiles the headers for `target`. One compilation serves all targets of one `property`, which therefore have
+# the same compile options: the first target's.
+function(k2k_share_headers target property)
+  get_property(header_of GLOBAL PROPERTY ${property})
   if(header_of)
     target_precompile_headers(${target} REUSE_FROM ${header_of})
   else()
-    target_precompile_headers(${target} PRIVATE ${K2K_STANDARD_HEADERS})
-    set_property(GLOBAL PROPERTY K2K_STANDARD_HEADER_OF ${target})
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+    set_property(GLOBAL PROPERTY ${property} ${target})
   endif()
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)  # For ccache.
 endfunction()
 
+# For libraries. Programs and tests have others: they are compiled with -fPIE.
+function(k2k_precompile_standard target)
+  k2k_share_headers(${target} K2K_STANDARD_HEADER_OF ${K2K_STANDARD_HEADERS})
+endfunction()
+
 # For the files of a program's commands: half of them print JSON, and its header takes as long to compile as
-# the rest of such a file. One header serves all of them; OWN_HEADER: for a program with compile options of its own.
+# the rest of such a file. OWN_HEADER: for a program with compile options of its own.
 function(k2k_precompile_command target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "OWN_HEADER" "" "")
-  get_property(header_of GLOBAL PROPERTY K2K_COMMAND_HEADER_OF)
-  if(header_of AND NOT arg_OWN_HEADER)
-    target_precompile_headers(${target} REUSE_FROM ${header_of})
-  else()
-    target_precompile_headers(${target} PRIVATE <fmt/format.h> <nlohmann/json.hpp>)
-    if(NOT arg_OWN_HEADER)
-      set_property(GLOBAL PROPERTY K2K_COMMAND_HEADER_OF ${target})
-    endif()
+  set(property K2K_COMMAND_HEADER_OF)
+  if("OWN_HEADER" IN_LIST ARGN)
+    string(APPEND property "_${target}")
   endif()
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)  # For ccache.
+  k2k_share_headers(${target} ${property} <fmt/format.h> <nlohmann/json.hpp>)
 endfunction()
 
 # With K2K_UNITY the compiler takes up to eight sources of one folder at once, so that it compiles their
@@ -136,18 +136,13 @@ function(k2k_add_tests target label)
   else()
     target_compile_options(${target} PRIVATE -O1)
   endif()
-  # One header for all: the first program's of that optimisation. OWN_HEADER: for one with compile
-  # options of its own, at whose header of another optimisation g++ 12 crashes.
-  get_property(header_of GLOBAL PROPERTY K2K_TEST_HEADER_OF_${optimised})
-  if(header_of AND NOT arg_OWN_HEADER)
-    target_precompile_headers(${target} REUSE_FROM ${header_of})
-  else()
-    target_precompile_headers(${target} PRIVATE <gtest/gtest.h> ${K2K_STANDARD_HEADERS})
-    if(NOT arg_OWN_HEADER)
-      set_property(GLOBAL PROPERTY K2K_TEST_HEADER_OF_${optimised} ${target})
-    endif()
+  # One header for all of that optimisation. OWN_HEADER: for one with compile options of its own, at whose
+  # header of another optimisation g++ 12 crashes.
+  set(property K2K_TEST_HEADER_OF_${optimised})
+  if(arg_OWN_HEADER)
+    string(APPEND property "_${target}")
   endif()
-  target_compile_options(${target} PRIVATE -fpch-preprocess)  # So that ccache can follow.
+  k2k_share_headers(${target} ${property} <gtest/gtest.h> ${K2K_STANDARD_HEADERS})
   if(arg_TIMED)
     list(JOIN arg_TIMED ":" timed)
     k2k_discover_tests(${target} "-${timed}" LABELS ${label})
