@@ -98,8 +98,6 @@ struct Case {
   // False: wrong pointers and descriptors in the place of these arguments are not tried. The answer
   // would depend on which of two errors Linux finds first.
   bool vary = true;
-  // Made by the wrapper or not at all: the host refuses a size of its caller that no memory has.
-  bool by_wrapper = false;
 };
 
 inline constexpr char root_mark = '\x02';

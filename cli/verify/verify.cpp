@@ -233,7 +233,6 @@ class Verifier {
     if (!open_ && !a_gpu_can_make(variation.changed)) return;
     const std::uint16_t number = verdict.call->number;
     const bool wrapped = kernels_.wrap(number);
-    if (variation.changed.by_wrapper && !wrapped) return;
     const std::string of_thread = outcome_from(
         variation.changed, [&](Image& image) { return call_from_thread(number, image); });
     for (const Place place : {Place::stack, Place::local, Place::device, Place::shared}) {

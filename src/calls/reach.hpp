@@ -28,6 +28,8 @@ K2K_HD constexpr bool is_capped(Kind kind) {
   return is_one_of(kind, Kind::out_limited, Kind::inout_set, Kind::in_nodes);
 }
 
+K2K_HD constexpr bool is_negative(std::uint64_t size) { return size >> 63 != 0; }
+
 // Bytes behind a pointer of a kind that is not measured; 0 for arguments that are no pointers.
 // `number`: number_in() the argument that size_from names.
 K2K_HD constexpr std::uint64_t told_bytes(const Extent& extent, std::uint64_t number) {
@@ -48,8 +50,8 @@ K2K_HD constexpr std::uint64_t told_bytes(const Extent& extent, std::uint64_t nu
     case Kind::in_sized:
       return number < extent.bytes ? number : extent.bytes;
     case Kind::in_letter:
-    case Kind::out_letter:
-      return bytes_of(number, 1) + extent.bytes;
+    case Kind::out_letter:  // Linux refuses a negative size before it looks at the memory.
+      return is_negative(number) ? 0 : bytes_of(number, 1) + extent.bytes;
     case Kind::inout_set:
       return bytes_of_bits(number);
     case Kind::in_nodes:

@@ -63,7 +63,9 @@ Wide expected_bytes(Kind kind, Wide number, Wide bytes) {
     return number > ceiling / bytes ? Wide{ceiling} : number * bytes;
   }
   if (is_one_of(kind, Kind::in_struct, Kind::out_struct, Kind::inout_struct)) return bytes;
-  if (is_one_of(kind, Kind::in_letter, Kind::out_letter)) return capped(number) + bytes;
+  if (is_one_of(kind, Kind::in_letter, Kind::out_letter)) {
+    return number >> 63 != 0 ? Wide{0} : capped(number) + bytes;
+  }
   if (kind == Kind::opaque) return bytes == 0 ? Wide{1} : bytes;
   if (kind == Kind::in_sized) return number < bytes ? number : bytes;
   if (kind == Kind::inout_set) return bits(number);

@@ -312,7 +312,7 @@ TEST_P(NestedCalls, system_v_messages_and_semaphores_travel) {
   const int set = ::semget(IPC_PRIVATE, 3, 0600);
   if (queue < 0 || set < 0) GTEST_SKIP() << "no System V objects here";
   Runtime runtime = start_strict();
-  std::array<long, 8> answers{};
+  std::array<long, 9> answers{};
   launch(runtime, 1, 1, [&] {
     struct Letter {
       long type;
@@ -321,6 +321,7 @@ TEST_P(NestedCalls, system_v_messages_and_semaphores_travel) {
     Letter letter{7, {'h', 'e', 'l', 'l', 'o'}};
     answers[0] = k2k::msgsnd(k2k::work_item, queue, &letter, 5);
     letter = {0, {'-', '-', '-', '-', '-', '-'}};
+    answers[8] = k2k::msgrcv(k2k::work_item, queue, &letter, ~std::size_t{0}, 0);
     answers[1] = k2k::msgrcv(k2k::work_item, queue, &letter, 8, 0);
     answers[2] = letter.type == 7 && std::memcmp(letter.text, "hello-", 6) == 0;
     std::uint16_t values[4] = {3, 4, 5, 77};
@@ -331,7 +332,7 @@ TEST_P(NestedCalls, system_v_messages_and_semaphores_travel) {
     answers[6] = k2k::semctl(k2k::work_item, set, 0, GETALL, values, 2);
     answers[7] = k2k::semctl(k2k::work_item, set, 0, GETALL, values);
   });
-  EXPECT_EQ(answers, (std::array<long, 8>{0, 5, 1, 0, 0, 345, -ERANGE, -EFAULT}));
+  EXPECT_EQ(answers, (std::array<long, 9>{0, 5, 1, 0, 0, 345, -ERANGE, -EFAULT, -EINVAL}));
   ::msgctl(queue, IPC_RMID, nullptr);
   ::semctl(set, 0, IPC_RMID);
 }
