@@ -1,12 +1,12 @@
 """./dev check: runs every step, also after a failed one, and prints a table of all steps at the
 end.
 
-In a run of all steps, the builds of the sanitizers and clang-tidy run beside the steps after the
-speed step, which use one core for a long time, or wait. Linux preempts them for a step at once
-(SCHED_IDLE).
+In a run of all steps, the builds of the sanitizers, clang-tidy and Psylang's tests run beside the
+steps after the speed step, which use one core for a long time, or wait. Linux preempts them for a
+step at once (SCHED_IDLE).
 
     speed │ format  floors  python  …  ordeal │ tests of asan-ubsan │ tests of tsan
-          │ build of asan-ubsan,  build of tsan,  tidy ─▶
+          │ build of asan-ubsan,  build of tsan,  tidy,  psylang ─▶
 """
 
 import os
@@ -356,6 +356,7 @@ STEPS = (
         "psylang",
         "its tests, the layers of its packages, pip install and a run from outside",
         psylang,
+        beside=True,
     ),
     Step("freestanding", "device-side and public headers compile alone", freestanding),
     Step("doxygen", "the reference is generated without warnings", doxygen),
