@@ -49,7 +49,10 @@ if(K2K_RELATIVE_RELOCATIONS)
 endif()
 target_compile_features(k2k_flags INTERFACE cxx_std_20)
 set(for_cxx "$<COMPILE_LANGUAGE:C,CXX>")  # nvcc knows other options.
-target_compile_options(k2k_flags INTERFACE "$<${for_cxx}:-Wall;-Wextra;-Wshadow>")
+target_compile_options(k2k_flags INTERFACE "$<${for_cxx}:-Wall;-Wextra>")
+if(NOT K2K_UNITY STREQUAL "target")  # There it would see names of other folders.
+  target_compile_options(k2k_flags INTERFACE $<${for_cxx}:-Wshadow>)
+endif()
 if(NOT K2K_SANITIZE)
   # Instrumentation confuses this analysis: it would fail the build on correct code.
   target_compile_options(k2k_flags INTERFACE $<${for_cxx}:-Wconversion>)

@@ -1,14 +1,15 @@
 # Three functions build the whole tree; each takes the sources of the folder it is called from.
 #
-#   k2k_module(<name> [ONE_THREAD] [OPTIMISED_TESTS] USES <module>... [LIBS <library>...] [TEST_LIBS <library>...]
+#   k2k_module(<name> [ONE_THREAD] [OPTIMISED_TESTS] [BY_FOLDER] USES <module>... [LIBS <library>...] [TEST_LIBS <library>...]
 #              [TIMED <filter>...] [EXCLUDE <path>...])
 #       src/<name>/. Builds k2k_<name> from *.cpp (static, or interface when there is none),
 #       <name>_test from *_test.cpp (label unit), <name>_bench from *_bench.cpp (K2K_BENCH).
 #       USES must repeat floors.toml: tools/check_floors.py compares them. ONE_THREAD: nothing in
 #       it is shared between threads, so its tests are left out where races are looked for.
 #       OPTIMISED_TESTS: the tests compile the tested code: headers with device code or a protocol.
+#       BY_FOLDER: see k2k_unite.
 #
-#   k2k_program(<target> [OUTPUT <file name>] [LIBS <library>...] [EXCLUDE <path>...])
+#   k2k_program(<target> [BY_FOLDER] [OUTPUT <file name>] [LIBS <library>...] [EXCLUDE <path>...])
 #       A program on the runtime, from *.cpp; *_test.cpp beside it become <target>_test. A test links
 #       neither main.cpp nor a file named in MAIN: keep code that is worth testing in the other files.
 #
@@ -101,23 +102,37 @@ function(k2k_precompile_command target)
   k2k_share_headers(${target} ${property} <fmt/format.h> <nlohmann/json.hpp>)
 endfunction()
 
-# With K2K_UNITY the compiler takes up to eight sources of one folder at once, so that it compiles their
-# headers and templates once. Therefore a name in an anonymous namespace is unique in its folder;
-# files of suites, which define the same few names for their kernels, each have a namespace of their own.
-set(K2K_UNITY_FILES_MAX 8)
+# With K2K_UNITY the compiler takes several sources at once, so that it compiles their headers and templates once:
+# "folder" up to eight of one folder, for builds that are changed and built again; "target" up to 32 of the target.
+# A name in an anonymous namespace is therefore unique in its target, or, with BY_FOLDER, in its folder; files of
+# suites, which define the same few names for their kernels, each have a namespace of their own.
 function(k2k_unite target)
   if(NOT K2K_UNITY)
     return()
   endif()
+  set(sources ${ARGN})
+  list(REMOVE_ITEM sources BY_FOLDER)
+  set(whole OFF)
+  set(files_max 8)
+  if(K2K_UNITY STREQUAL "target" AND NOT "BY_FOLDER" IN_LIST ARGN)
+    set(whole ON)
+    # All parts of a target are of one size: the last one is no longer than the others.
+    list(LENGTH sources files)
+    math(EXPR parts "(${files} + 31) / 32")
+    math(EXPR files_max "(${files} + ${parts} - 1) / ${parts}")
+  endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  foreach(source IN LISTS ARGN)
-    cmake_path(GET source PARENT_PATH folder)
-    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" OUTPUT_VARIABLE room)
-    string(MAKE_C_IDENTIFIER "${room}" room)
+  foreach(source IN LISTS sources)
+    set(room all)
+    if(NOT whole)
+      cmake_path(GET source PARENT_PATH folder)
+      cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" OUTPUT_VARIABLE room)
+      string(MAKE_C_IDENTIFIER "${room}" room)
+    endif()
     if(NOT DEFINED files_${room})
       set(files_${room} 0)
     endif()
-    math(EXPR part "${files_${room}} / ${K2K_UNITY_FILES_MAX}")
+    math(EXPR part "${files_${room}} / ${files_max}")
     math(EXPR files_${room} "${files_${room}} + 1")
     set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "${room}_${part}")
   endforeach()
@@ -153,7 +168,7 @@ function(k2k_add_tests target label)
 endfunction()
 
 function(k2k_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_THREAD;OPTIMISED_TESTS" "" "USES;LIBS;TEST_LIBS;TIMED;EXCLUDE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_THREAD;OPTIMISED_TESTS;BY_FOLDER" "" "USES;LIBS;TEST_LIBS;TIMED;EXCLUDE")
   k2k_refuse_unparsed("k2k_module(${name})" "${arg_UNPARSED_ARGUMENTS}")
   k2k_collect_sources(sources "${arg_EXCLUDE}")
   if(NOT sources_cpp AND NOT sources_hpp)
@@ -162,13 +177,17 @@ function(k2k_module name)
   endif()
 
   set(target k2k_${name})
+  set(by_folder "")
+  if(arg_BY_FOLDER)
+    set(by_folder BY_FOLDER)
+  endif()
   if(sources_cpp)
     add_library(${target} STATIC ${sources_cpp} ${sources_hpp})
     target_link_libraries(${target} PRIVATE k2k_flags)
     # For --gc-sections: a united source holds functions that not every program uses.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C,CXX>:-ffunction-sections;-fdata-sections>)
     k2k_precompile_standard(${target})
-    k2k_unite(${target} ${sources_cpp})
+    k2k_unite(${target} ${by_folder} ${sources_cpp})
     set(reach PUBLIC)
   else()
     add_library(${target} INTERFACE)
@@ -196,7 +215,7 @@ function(k2k_module name)
   if(K2K_TESTS AND sources_test)
     k2k_add_tests(${name}_test unit ${optimised} SOURCES ${sources_test} LIBS ${target} ${arg_TEST_LIBS}
       TIMED ${arg_TIMED})
-    k2k_unite(${name}_test ${sources_test})
+    k2k_unite(${name}_test ${by_folder} ${sources_test})
   endif()
   if(K2K_BENCH AND sources_bench)
     add_executable(${name}_bench ${sources_bench})
@@ -205,7 +224,7 @@ function(k2k_module name)
 endfunction()
 
 function(k2k_program target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "OUTPUT;MAIN" "LIBS;EXCLUDE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "BY_FOLDER" "OUTPUT;MAIN" "LIBS;EXCLUDE")
   k2k_refuse_unparsed("k2k_program(${target})" "${arg_UNPARSED_ARGUMENTS}")
   k2k_collect_sources(sources "${arg_EXCLUDE}")
   if(NOT sources_cpp)
@@ -216,7 +235,11 @@ function(k2k_program target)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${target} PRIVATE k2k_all ${arg_LIBS} k2k_flags)
   target_link_options(${target} PRIVATE -Wl,--gc-sections)
-  k2k_unite(${target} ${sources_cpp})
+  set(by_folder "")
+  if(arg_BY_FOLDER)
+    set(by_folder BY_FOLDER)
+  endif()
+  k2k_unite(${target} ${by_folder} ${sources_cpp})
   if(arg_OUTPUT)
     set_target_properties(${target} PROPERTIES OUTPUT_NAME "${arg_OUTPUT}")
   endif()

@@ -9,10 +9,10 @@
 namespace k2k::bench {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 TEST(Goals, are_found_at_any_depth) {
-  const json result = {
+  const ordered_json result = {
       {"ratio", 1},
       {"goals", {goal_row({"pread", "device / direct"}, {1.0, 1.01, 0.99})}},
       {"inner", {{"rows", {goal_row({"idle", "futex / bare"}, {3.0, 3.01, 2.99})}}}}};
@@ -23,7 +23,7 @@ TEST(Goals, are_found_at_any_depth) {
 }
 
 TEST(Goals, that_cannot_be_told_are_not_missed) {
-  const json row = goal_row({"idle", "futex / bare"}, {1.0, 3.0});
+  const ordered_json row = goal_row({"idle", "futex / bare"}, {1.0, 3.0});
   EXPECT_EQ(row["verdict"], "cannot tell");
   EXPECT_EQ(row["goal"], "futex / bare");
   EXPECT_EQ(row["at_most"], 2);
@@ -31,7 +31,7 @@ TEST(Goals, that_cannot_be_told_are_not_missed) {
 }
 
 TEST(Goals, that_differ_by_machine_tell_a_miss_and_set_no_exit_status) {
-  const json missed = unjudged_row(Goal("idle", "polling, share of a core"), 0.21);
+  const ordered_json missed = unjudged_row(Goal("idle", "polling, share of a core"), 0.21);
   EXPECT_EQ(missed.dump(),
             R"({"goal":"polling, share of a core","seen":0.21,"at_most":0.05,"reached":false})");
   EXPECT_EQ(unjudged_row(Goal("idle", "polling, share of a core"), 0.05)["reached"], true);
@@ -39,9 +39,9 @@ TEST(Goals, that_differ_by_machine_tell_a_miss_and_set_no_exit_status) {
 }
 
 TEST(Goals, out_of_reach_or_without_a_promise_are_not_missed) {
-  const json rows = {{{"verdict", "missed"}, {"out_of_reach", true}},
-                     {{"verdict", "missed"}, {"out_of_reach", false}},
-                     {{"verdict", nullptr}}};
+  const ordered_json rows = {{{"verdict", "missed"}, {"out_of_reach", true}},
+                             {{"verdict", "missed"}, {"out_of_reach", false}},
+                             {{"verdict", nullptr}}};
   EXPECT_EQ(goals_of({{"rows", rows}}).judged, 2u);
   EXPECT_EQ(goals_of({{"rows", rows}}).missed, 1u);
   EXPECT_EQ(goals_of({{"verdicts", {{"missed", 3}}}}).judged, 0u);  // Their number is not a

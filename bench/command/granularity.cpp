@@ -53,11 +53,11 @@ class Buffer {
   void* address_;
 };
 
-enum class Reader : std::uint8_t { work_item, work_group, whole_kernel };
+enum class ReadBy : std::uint8_t { work_item, work_group, whole_kernel };
 
 struct Partition {
   std::string name;
-  Reader reader;
+  ReadBy reader;
   std::uint32_t group_items;
 };
 
@@ -103,11 +103,11 @@ Result<double> measure(Runtime& runtime, const Partition& manner, Read read) {
   const LaunchShape shape{.groups = items / manner.group_items, .group_items = manner.group_items};
   const auto launch = [&] {
     switch (manner.reader) {
-      case Reader::work_item:
+      case ReadBy::work_item:
         return runtime.launch(shape, [=] { by_item(read); }, "bench granularity");
-      case Reader::work_group:
+      case ReadBy::work_group:
         return runtime.launch(shape, [=] { by_group(read); }, "bench granularity");
-      case Reader::whole_kernel:
+      case ReadBy::whole_kernel:
         break;
     }
     return runtime.launch(shape, [=] { by_kernel(read); }, "bench granularity");
@@ -139,10 +139,10 @@ std::vector<std::size_t> sizes_of(Effort effort) {
 
 Result<nlohmann::ordered_json> granularity(const RuntimeConfig& base, Effort effort) {
   const std::vector<Partition> manners = {
-      {"work-item", Reader::work_item, least_items}, {"work-group 64", Reader::work_group, 64},
-      {"kernel", Reader::whole_kernel, least_items}, {"work-group 128", Reader::work_group, 128},
-      {"work-group 256", Reader::work_group, 256},   {"work-group 512", Reader::work_group, 512},
-      {"work-group 1024", Reader::work_group, 1024},
+      {"work-item", ReadBy::work_item, least_items}, {"work-group 64", ReadBy::work_group, 64},
+      {"kernel", ReadBy::whole_kernel, least_items}, {"work-group 128", ReadBy::work_group, 128},
+      {"work-group 256", ReadBy::work_group, 256},   {"work-group 512", ReadBy::work_group, 512},
+      {"work-group 1024", ReadBy::work_group, 1024},
   };
   const std::vector<std::size_t> left = {0, 1, 2};
   const std::vector<std::size_t> right = {1, 3, 4, 5, 6};

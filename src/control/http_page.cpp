@@ -29,7 +29,7 @@ constexpr std::string_view content_type = "text/plain; version=0.0.4; charset=ut
 constexpr std::size_t head_bytes_max = 16 << 10;
 // The longest queue that Linux permits: a connection that finds the queue full retries a second
 // later, so a client with hundreds of connections would delay others.
-constexpr int backlog = SOMAXCONN;
+constexpr int connections_waiting_max = SOMAXCONN;
 constexpr std::int64_t nobody = -1;
 
 std::string response(std::string_view status, std::string_view type, std::string_view body) {
@@ -99,7 +99,7 @@ Status HttpPage::listen(std::uint32_t port) {
   port_ = port;
   const sockaddr_in address = loopback(port);
   if (::bind(socket_.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      ::listen(socket_.number(), backlog) != 0) {
+      ::listen(socket_.number(), connections_waiting_max) != 0) {
     return Error{errno, fmt::format("metrics.port is {}: 127.0.0.1:{}: {}; choose another port, or "
                                     "0 for none",
                                     port, port, std::strerror(errno))};

@@ -16,14 +16,14 @@ namespace k2k::host {
 
 namespace {
 
-constexpr std::string_view magic = "k2k-host-limit 1 ";
+constexpr std::string_view begin_of_file = "k2k-host-limit 1 ";
 constexpr std::size_t bytes_max = 128;
 
 bool permitted(double fraction) { return fraction >= limit_min && fraction <= 1; }
 
 std::optional<double> parse(std::string_view text) {
-  if (!text.starts_with(magic)) return {};
-  text.remove_prefix(magic.size());
+  if (!text.starts_with(begin_of_file)) return {};
+  text.remove_prefix(begin_of_file.size());
   if (text.ends_with('\n')) text.remove_suffix(1);
   double fraction = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), fraction);
@@ -84,7 +84,7 @@ Result<std::optional<double>> read_limit(const Place& place) {
   if (!fraction) {
     return Error{EINVAL, fmt::format("host limit: {} does not say '{}FRACTION' with a fraction of "
                                      "{:g} to 1; sudo k2k host limit PCT writes it anew",
-                                     path, magic, limit_min)};
+                                     path, begin_of_file, limit_min)};
   }
   return fraction;
 }
@@ -104,7 +104,7 @@ Status write_limit(const Place& place, double fraction) {
   const Descriptor file(
       ::openat(in, draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!file.open()) return refused(place.path + "/limit", errno);
-  const std::string text = fmt::format("{}{}\n", magic, fraction);
+  const std::string text = fmt::format("{}{}\n", begin_of_file, fraction);
   const bool written =
       ::write(file.number(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
       ::fchmod(file.number(), 0644) == 0 && ::renameat(in, draft.c_str(), in, "limit") == 0;

@@ -16,14 +16,14 @@ namespace k2k::services {
 namespace {
 
 // Bit i: argument i is a descriptor.
-using Mask = std::uint8_t;
+using Places = std::uint8_t;
 
-constexpr std::array<Mask, calls::row_count> masks_of_rows = [] {
-  std::array<Mask, calls::row_count> masks{};
+constexpr std::array<Places, calls::row_count> masks_of_rows = [] {
+  std::array<Places, calls::row_count> masks{};
   for (std::size_t row = 0; row < masks.size(); ++row) {
     for (unsigned index = 0; index < calls::parameters_max; ++index) {
       if (calls::shapes[row].parameters[index].kind != calls::Kind::descriptor) continue;
-      masks[row] = static_cast<Mask>(masks[row] | 1u << index);
+      masks[row] = static_cast<Places>(masks[row] | 1u << index);
     }
   }
   return masks;
@@ -32,9 +32,9 @@ constexpr std::array<Mask, calls::row_count> masks_of_rows = [] {
 // Of calls without a row, by number; what policy.cpp refuses is not here.
 struct Named {
   std::uint16_t number;
-  Mask mask;
+  Places mask;
 };
-constexpr Mask first = 1;
+constexpr Places first = 1;
 constexpr Named named[] = {
     {282, first},  // signalfd
     {289, first},  // signalfd4
@@ -42,8 +42,8 @@ constexpr Named named[] = {
 
 constexpr std::size_t numbers_end = 512;
 // A call with a row is found by its number, too: a policy may take its row away (call_rules.hpp).
-constexpr std::array<Mask, numbers_end> masks_of_numbers = [] {
-  std::array<Mask, numbers_end> masks{};
+constexpr std::array<Places, numbers_end> masks_of_numbers = [] {
+  std::array<Places, numbers_end> masks{};
   for (std::size_t row = 0; row < masks_of_rows.size(); ++row) {
     const std::uint16_t number = calls::shapes[row].number;
     if (number < numbers_end) masks[number] = masks_of_rows[row];
@@ -52,9 +52,9 @@ constexpr std::array<Mask, numbers_end> masks_of_numbers = [] {
   return masks;
 }();
 
-Mask mask_of(const Request& request) {
+Places mask_of(const Request& request) {
   if (request.row >= 0) return masks_of_rows[static_cast<std::size_t>(request.row)];
-  return request.number < numbers_end ? masks_of_numbers[request.number] : Mask{0};
+  return request.number < numbers_end ? masks_of_numbers[request.number] : Places{0};
 }
 
 }  // namespace

@@ -21,6 +21,10 @@
 
 namespace k2k::services {
 
+inline std::uint64_t as_word(const void* address) {
+  return reinterpret_cast<std::uint64_t>(address);
+}
+
 // As service threads do: all signals blocked.
 struct ServicesTest : testing::Test {
   void SetUp() override {

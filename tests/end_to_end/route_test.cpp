@@ -16,7 +16,7 @@ class Route : public Program {
     std::string pattern = testing::TempDir() + "k2k_route_XXXXXX";
     const int descriptor = mkstemp(pattern.data());
     ASSERT_GE(descriptor, 0);
-    close(descriptor);
+    ::close(descriptor);
     file_ = pattern;
   }
   void TearDown() override { ::unlink(file_.c_str()); }

@@ -9,7 +9,6 @@ namespace k2k::router {
 
 namespace {
 
-constexpr double bytes_a_us = 1000;  // Of one GB/s.
 // The time of a stream with read-ahead, relative to the disk's time: measured 1.1 to 1.2.
 constexpr double stream_share = 1.1;
 

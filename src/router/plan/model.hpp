@@ -29,6 +29,7 @@ namespace k2k::router {
 inline constexpr std::uint32_t page_bytes = 4096;
 inline constexpr std::uint32_t pages_max = 1u << 19;  // 2 GiB: Linux moves at most this much per
                                                       // call.
+inline constexpr double bytes_a_us = 1000;            // Of one GB/s.
 
 struct Model {
   double call_us = 584;

@@ -11,7 +11,6 @@ namespace k2k::router {
 
 namespace {
 
-constexpr double bytes_a_us = 1000;  // Of one GB/s.
 constexpr double rounding = 1e-9;    // Of errors: where they tie, the smaller S is taken.
 constexpr double growth_min = 0.01;  // Of the largest size over C: less is no bandwidth.
 constexpr const char* again = "run k2k calibrate again when the device is idle";

@@ -20,7 +20,7 @@
 namespace k2k::router {
 namespace {
 
-constexpr std::size_t device_bytes = std::size_t{24} << 20;
+constexpr std::size_t port_bytes = std::size_t{24} << 20;
 constexpr std::byte untouched{0xee};
 
 class DevicePortTest : public testing::Test {
@@ -66,7 +66,7 @@ class DevicePortTest : public testing::Test {
     file.cache([](std::size_t at) { return at / 40 % 2 == 0; });
   }
   const std::shared_ptr<io::SeparateMemory> memory_ =
-      std::make_shared<io::SeparateMemory>(device_bytes);
+      std::make_shared<io::SeparateMemory>(port_bytes);
 };
 
 TEST_F(DevicePortTest, stores_into_memory_that_is_mapped_for_the_cpu) {
@@ -183,7 +183,7 @@ long write_calls() {
 TEST_F(DevicePortTest, writes_any_length_by_one_call) {
   DataFile file(4096);
   const auto write = reader();
-  for (std::size_t at = 0; at < device_bytes; ++at) {
+  for (std::size_t at = 0; at < port_bytes; ++at) {
     memory_->inside()[at] = static_cast<std::byte>(at * 2654435761u >> 11);
   }
   for (const std::size_t bytes : {std::size_t{1}, 3 * page + 5, std::size_t{20} << 20}) {

@@ -27,7 +27,7 @@ constexpr std::size_t read_bytes = 4 << 20;
 constexpr std::size_t part_bytes = 256 << 10;
 
 // Exit statuses.
-constexpr int good = 0;
+constexpr int right = 0;
 constexpr int hung = 1;
 constexpr int wrong = 2;
 
@@ -50,7 +50,7 @@ int status_of_child(FileReader& reader, DataFile& file, std::size_t offset) {
   if (child == 0) {
     ::alarm(patience_s);
     reader.after_fork_child();
-    ::_exit(reads(reader, file, offset) ? good : wrong);
+    ::_exit(reads(reader, file, offset) ? right : wrong);
   }
   int status = 0;
   if (child < 0 || ::waitpid(child, &status, 0) != child) return wrong;
@@ -73,8 +73,8 @@ int status_of_child(FileReader& reader, DataFile& file, std::size_t offset) {
     }).detach();
   }
   go.store(true);
-  int status = good;
-  for (int round = 0; round < forks && status == good; ++round) {
+  int status = right;
+  for (int round = 0; round < forks && status == right; ++round) {
     // The forks begin with the first reads of the process, at another moment in each process.
     for (std::size_t spin = 0; spin < (seed + 1) * 20'000; ++spin) asm volatile("");
     status = status_of_child(*reader, file, static_cast<std::size_t>(round) % 16 * part_bytes);
@@ -85,8 +85,8 @@ int status_of_child(FileReader& reader, DataFile& file, std::size_t offset) {
 // Runs in a program of its own, where no other test has initialised static variables.
 [[noreturn]] void fork_in_fresh_processes() {
   DataFile file(read_bytes);
-  int worst = good;
-  for (std::size_t process = 0; process < processes && worst == good; ++process) {
+  int worst = right;
+  for (std::size_t process = 0; process < processes && worst == right; ++process) {
     const pid_t child = ::fork();
     if (child == 0) fork_under_load(file, process);
     int status = 0;
@@ -107,7 +107,7 @@ TEST(Forking, a_child_forked_at_any_moment_of_other_reads_can_read) {
   GTEST_SKIP() << "AddressSanitizer's malloc (GCC 12) leaves a child the locks of other threads";
 #endif
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(fork_in_fresh_processes(), testing::ExitedWithCode(good), "");
+  EXPECT_EXIT(fork_in_fresh_processes(), testing::ExitedWithCode(right), "");
 }
 
 }  // namespace

@@ -20,7 +20,7 @@
 namespace k2k::router {
 namespace {
 
-constexpr std::size_t device_bytes = 1 << 20;
+constexpr std::size_t registered_bytes = 1 << 20;
 constexpr std::size_t registered_file_bytes = 700'000;
 
 class Registered : public testing::Test {
@@ -32,7 +32,7 @@ class Registered : public testing::Test {
     EXPECT_EQ(std::memcmp(device.inside() + at, file.bytes().data() + offset, bytes), 0);
   }
   RegisteredMemory registered;
-  SeparateDevice device{device_bytes};
+  SeparateDevice device{registered_bytes};
   DataFile file{registered_file_bytes};
 };
 
@@ -51,7 +51,7 @@ TEST_F(Registered, memory_of_the_host_is_always_left_to_the_kernel) {
 }
 
 TEST_F(Registered, memory_in_a_range_is_read_and_written_by_its_reader) {
-  ASSERT_TRUE(add(device, 0, device_bytes).ok());
+  ASSERT_TRUE(add(device, 0, registered_bytes).ok());
   EXPECT_EQ(registered.pread(file.descriptor(), device.address() + 5, 600'000, 1234), 600'000);
   expect_data(5, 600'000, 1234);
   EXPECT_EQ(registered.pread(file.descriptor(), device.address(), 100, registered_file_bytes), 0);
@@ -93,7 +93,7 @@ TEST_F(Registered, a_call_of_no_bytes_is_left_to_the_kernel) {
 }
 
 TEST_F(Registered, vectors_of_host_and_device_are_one_call) {
-  ASSERT_TRUE(add(device, 0, device_bytes).ok());
+  ASSERT_TRUE(add(device, 0, registered_bytes).ok());
   std::byte here[3000];
   const iovec pieces[] = {
       {device.address(), 5000}, {here, sizeof here}, {device.address() + 9000, 100'000}};
@@ -135,7 +135,7 @@ TEST_F(Registered, impossible_ranges_are_refused_with_the_reason) {
                                   {8192, 1},
                                   {16383, 100},
                                   {4096, 4097},
-                                  {0, device_bytes}}) {
+                                  {0, registered_bytes}}) {
     EXPECT_EQ(refusal(device.address() + at, bytes), EEXIST) << at;
   }
   const Status overlap = add(device, 8192, 1);

@@ -14,7 +14,7 @@ namespace k2k::server {
 namespace {
 
 using Added = SplitQueue::Added;
-using Found = SplitQueue::Found;
+using Taken = SplitQueue::Found;
 using Next = SplitQueue::Next;
 
 class SplitQueueTest : public testing::Test {
@@ -150,39 +150,39 @@ TEST_F(StagedQueueTest, gives_the_stage_to_one_thread_and_all_bundles_to_it) {
   EXPECT_EQ(queue.take(bundle), Next::stage);
   EXPECT_EQ(queue.take(bundle), Next::nothing) << "the stage is taken, and its bundles with it";
   EXPECT_EQ(queue.add({{2, 1}}), Added::for_stage);
-  ASSERT_EQ(queue.next_bundle(bundle), Found::bundle);
+  ASSERT_EQ(queue.next_bundle(bundle), Taken::bundle);
   EXPECT_EQ(bundle[0].wave, 1u);
   queue.accept({call_of(0)});
   EXPECT_EQ(queue.take(bundle), Next::attempt) << "for a worker";
-  ASSERT_EQ(queue.next_bundle(bundle), Found::bundle);
+  ASSERT_EQ(queue.next_bundle(bundle), Taken::bundle);
   EXPECT_EQ(bundle[0].wave, 2u);
   queue.accept({});
-  EXPECT_EQ(queue.next_bundle(bundle), Found::nothing);
+  EXPECT_EQ(queue.next_bundle(bundle), Taken::nothing);
   EXPECT_FALSE(queue.quiet()) << "its thread still has the stage";
 }
 
 TEST_F(StagedQueueTest, merges_the_bundles_of_one_wake_up) {
   ASSERT_EQ(queue.take(bundle), Next::stage);
-  ASSERT_EQ(queue.next_bundle(bundle), Found::nothing);
+  ASSERT_EQ(queue.next_bundle(bundle), Taken::nothing);
   for (std::uint32_t wave = 1; wave <= 3; ++wave) {
     EXPECT_EQ(queue.add({{wave, 1}}), Added::for_stage);
   }
   EXPECT_TRUE(queue.rest()) << "it was rung, so it does not sleep";
   for (std::uint32_t wave = 1; wave <= 3; ++wave) {
-    ASSERT_EQ(queue.next_bundle(bundle), Found::bundle);
+    ASSERT_EQ(queue.next_bundle(bundle), Taken::bundle);
     EXPECT_EQ(bundle[0].wave, wave);
     queue.accept({});
   }
-  EXPECT_EQ(queue.next_bundle(bundle), Found::nothing);
+  EXPECT_EQ(queue.next_bundle(bundle), Taken::nothing);
 }
 
 TEST_F(StagedQueueTest, is_left_when_it_is_closed_and_no_bundle_waits) {
   ASSERT_EQ(queue.take(bundle), Next::stage);
   queue.add({{1, 1}});
   queue.close();
-  ASSERT_EQ(queue.next_bundle(bundle), Found::bundle);
+  ASSERT_EQ(queue.next_bundle(bundle), Taken::bundle);
   queue.accept({});
-  EXPECT_EQ(queue.next_bundle(bundle), Found::end);
+  EXPECT_EQ(queue.next_bundle(bundle), Taken::end);
   EXPECT_TRUE(queue.quiet());
   EXPECT_EQ(queue.add({{2, 1}}), Added::for_pool);
   EXPECT_EQ(queue.take(bundle), Next::bundle) << "the pool accepts it";
@@ -190,11 +190,11 @@ TEST_F(StagedQueueTest, is_left_when_it_is_closed_and_no_bundle_waits) {
 
 TEST_F(StagedQueueTest, a_close_ends_a_rest) {
   ASSERT_EQ(queue.take(bundle), Next::stage);
-  ASSERT_EQ(queue.next_bundle(bundle), Found::nothing);
+  ASSERT_EQ(queue.next_bundle(bundle), Taken::nothing);
   std::thread closer([&] { queue.close(); });
   EXPECT_FALSE(queue.rest());
   closer.join();
-  EXPECT_EQ(queue.next_bundle(bundle), Found::end);
+  EXPECT_EQ(queue.next_bundle(bundle), Taken::end);
 }
 
 TEST_F(StagedQueueTest, steers_both_stages) {

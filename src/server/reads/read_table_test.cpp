@@ -11,7 +11,7 @@
 namespace k2k::server {
 namespace {
 
-using Next = ReadTable::Next;
+using NextStep = ReadTable::Next;
 
 constexpr std::uint64_t call_bytes = 10'000;
 constexpr std::uint64_t call_offset = 500;
@@ -29,7 +29,7 @@ class ReadTableTest : public testing::Test {
   }
   void expect_answer(std::uint32_t place, std::int64_t result, std::int64_t value) {
     const ReadTable::Step step = table.completed(place, result);
-    EXPECT_EQ(step.next, Next::answer) << result;
+    EXPECT_EQ(step.next, NextStep::answer) << result;
     EXPECT_EQ(step.value, value) << result;
   }
   void expect_rest(std::uint32_t place, std::uint64_t done) {
@@ -52,16 +52,16 @@ TEST_F(ReadTableTest, a_whole_read_is_the_answer) {
 
 TEST_F(ReadTableTest, a_read_that_is_cut_short_continues_until_nothing_comes) {
   const std::uint32_t place = add();
-  EXPECT_EQ(table.completed(place, 4096).next, Next::more);
+  EXPECT_EQ(table.completed(place, 4096).next, NextStep::more);
   expect_rest(place, 4096);
-  EXPECT_EQ(table.completed(place, 1).next, Next::more);
+  EXPECT_EQ(table.completed(place, 1).next, NextStep::more);
   expect_rest(place, 4097);
   expect_answer(place, 0, 4097);
 }
 
 TEST_F(ReadTableTest, the_parts_of_a_read_are_one_answer) {
   const std::uint32_t place = add();
-  EXPECT_EQ(table.completed(place, 4096).next, Next::more);
+  EXPECT_EQ(table.completed(place, 4096).next, NextStep::more);
   expect_answer(place, call_bytes - 4096, call_bytes);
 }
 
@@ -71,19 +71,19 @@ TEST_F(ReadTableTest, bytes_count_more_than_the_error_behind_them) {
   expect_answer(add(), -EIO, -EIO);
   expect_answer(add(), -EBADF, -EBADF);
   const std::uint32_t place = add();
-  EXPECT_EQ(table.completed(place, 4096).next, Next::more);
+  EXPECT_EQ(table.completed(place, 4096).next, NextStep::more);
   expect_answer(place, -EIO, 4096);
 }
 
 TEST_F(ReadTableTest, the_pool_makes_a_read_that_the_ring_cannot) {
   for (const int error : {EAGAIN, EINVAL, EOPNOTSUPP, ENOMEM, ECANCELED, EINTR}) {
     const std::uint32_t place = add();
-    EXPECT_EQ(table.completed(place, -error).next, Next::pool) << error;
+    EXPECT_EQ(table.completed(place, -error).next, NextStep::pool) << error;
     table.remove(place);
   }
   const std::uint32_t place = add();
-  EXPECT_EQ(table.completed(place, 4096).next, Next::more);
-  EXPECT_EQ(table.completed(place, -EAGAIN).next, Next::pool)
+  EXPECT_EQ(table.completed(place, 4096).next, NextStep::more);
+  EXPECT_EQ(table.completed(place, -EAGAIN).next, NextStep::pool)
       << "4096 would say that the file ends there";
 }
 
@@ -93,7 +93,7 @@ TEST_F(ReadTableTest, a_place_is_taken_until_its_read_is_removed) {
   const std::uint32_t second = add(2);
   const std::uint32_t third = add(3);
   EXPECT_TRUE(table.full());
-  EXPECT_EQ(table.completed(second, 5).next, Next::more);
+  EXPECT_EQ(table.completed(second, 5).next, NextStep::more);
   const ReadTable::Entry entry = table.remove(second);
   EXPECT_EQ(entry.call.request.lane, 2);
   EXPECT_EQ(entry.begun, 33u);

@@ -28,13 +28,13 @@
 
 #include "base/own_descriptors.hpp"
 #include "base/system_call.hpp"
+#include "services/services_fixture.hpp"
 
 namespace k2k::services {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::uint64_t as_word(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
 constexpr std::uint64_t here = static_cast<std::uint64_t>(AT_FDCWD);
 
 std::int64_t linux_opens(std::uint64_t folder, const char* path, int flags, unsigned mode) {

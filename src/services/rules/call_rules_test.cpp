@@ -27,6 +27,7 @@
 #include "calls/rows.hpp"
 #include "calls/table.hpp"
 #include "services/opens/served_file.hpp"
+#include "services/services_fixture.hpp"
 
 namespace k2k::services {
 namespace {
@@ -39,7 +40,6 @@ Request request_with(long number, std::initializer_list<std::uint64_t> words) {
   std::copy(words.begin(), words.end(), request.arguments);
   return request;
 }
-std::uint64_t as_word(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
 
 // A folder with a root, a file in it, and a secret beside it.
 class CallRulesTest : public testing::Test {

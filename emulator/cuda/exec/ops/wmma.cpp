@@ -82,12 +82,12 @@ std::uint64_t element_of(const Fragment& fragment, std::uint64_t word, std::uint
 constexpr std::uint32_t column_major = 16;
 constexpr int shape_shift = 8;
 constexpr int role_shift = 12;
-constexpr int element_shift = 16;
+constexpr int element_type_shift = 16;
 
 Fragment fragment_of(const Op& op) {
   return Fragment::of(shapes[op.flags >> shape_shift & 15],
                       static_cast<Role>(op.flags >> role_shift & 15),
-                      static_cast<Element>(op.flags >> element_shift & 15));
+                      static_cast<Element>(op.flags >> element_type_shift & 15));
 }
 
 // PTX asks that each row begins at a multiple of the fragment's size; CUDA's mma.h, that the matrix
@@ -396,7 +396,7 @@ bool decode_transfer(Decoding& with, bool loads) {
   with.op.flags = static_cast<std::uint32_t>(space) | (order == 1 ? column_major : 0) |
                   static_cast<std::uint32_t>(shape) << shape_shift |
                   static_cast<std::uint32_t>(role) << role_shift |
-                  static_cast<std::uint32_t>(element) << element_shift;
+                  static_cast<std::uint32_t>(element) << element_type_shift;
   with.op.a = with.address(loads ? 1 : 0, space, with.op.immediate);
   if (with.count() == 3) {
     with.op.b = with.source(2, Type::u32);

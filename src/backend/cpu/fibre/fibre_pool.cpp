@@ -6,7 +6,7 @@ namespace k2k::backend::cpu {
 
 namespace {
 constexpr std::uint32_t slab_stacks = 64;
-constexpr std::size_t line_bytes = 64;
+constexpr std::size_t stack_step = 64;  // A cache line.
 }  // namespace
 
 FibrePool::FibrePool(std::byte* range, std::uint32_t count, std::size_t stack_bytes, void (*base)())
@@ -41,7 +41,7 @@ Fibre* FibrePool::take() {
   if (free_ == nullptr) {
     if (fibres_.empty() || (created_ == committed_ && !commit_slab())) return nullptr;
     free_ = new (&fibres_.as<Fibre>()[created_]) Fibre;
-    free_->top_offset = created_ % (page_bytes / line_bytes) * line_bytes;
+    free_->top_offset = created_ % (page_bytes / stack_step) * stack_step;
     free_->stack = range_ + (created_ + std::size_t{1}) * stride_;
     if (guard_pages)
       ::mprotect(free_->stack, page_bytes, PROT_NONE);  // Best effort: a limit of maps.

@@ -68,7 +68,7 @@ class WaveWide : public testing::Test {
  protected:
   static device::Handle submit_together(std::uint64_t argument) {
     using Chosen = std::remove_const_t<decltype(wave_wide)>;
-    return device::submit<WorkItem, Chosen, SideBySide::value>(0, device::Words{{argument}});
+    return device::submit<k2k::WorkItem, Chosen, SideBySide::value>(0, device::Words{{argument}});
   }
   static long ask_together(std::uint64_t argument) {
     const protocol::AreaView& area = *platform::current().area;
