@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -27,6 +28,13 @@ from devtool.tree import CPP_SUFFIXES, ROOT, files, shown
 from devtool.uninstall import uninstall
 
 EXIT_INTERRUPTED = 130
+
+
+def end_by_ctrl_c() -> None:
+    """SIGTERM and SIGHUP end ./dev as Ctrl-C does: builds and tests that it began end, too."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:  # Ignored by nohup: it stays so.
+            signal.signal(number, signal.default_int_handler)
 
 
 def main(arguments: list[str]) -> int:

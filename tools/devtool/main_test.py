@@ -1,7 +1,12 @@
 """What ./dev does before it hands the work to a module."""
 
 import fcntl
+import os
+import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -30,3 +35,41 @@ def test_a_second_check_of_one_tree_waits_for_the_first(
         assert not begun.wait(0.2)
     second.join(60)
     assert begun.is_set()
+
+
+ENDLESS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from devtool import build, main, process
+place = Path(sys.argv[2])
+def endless(only):
+    command = ["sh", "-c", "echo $$; exec sleep 1000"]
+    process.run_logged(command, place / "log", (place / "begun").write_text)
+build.BUILD = place
+main.check = endless
+main.end_by_ctrl_c()
+sys.exit(main.main(["check"]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_ends_dev_ends_its_programs(number: signal.Signals, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    tools = Path(main.__file__).parent.parent
+    command = [sys.executable, "-c", ENDLESS, str(tools), str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        try:
+            patience = time.monotonic() + 60
+            while not begun.exists() or not begun.read_text():
+                assert time.monotonic() < patience
+                assert child.poll() is None
+                time.sleep(0.01)
+            child.send_signal(number)
+            _, errors = child.communicate(timeout=60)
+        finally:
+            child.kill()
+    assert errors.decode().rstrip().endswith("dev: interrupted")
+    assert child.returncode == main.EXIT_INTERRUPTED
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(begun.read_text()), 0)
