@@ -306,7 +306,7 @@ def test_ctrl_c_is_one_line_and_130() -> None:
         assert child.stderr is not None
         assert child.stderr.read(5) == "\nddm:"  # It runs; the line begins with \r.
         child.send_signal(signal.SIGINT)
-        out, errors = child.communicate(timeout=600)
+        out, errors = child.communicate(timeout=100)
     assert (child.returncode, out) == (130, "")
     last = errors.splitlines()[-1]
     assert re.fullmatch(r"psylang: interrupted after \d+ of 300000000 trials", last)
@@ -315,7 +315,7 @@ def test_ctrl_c_is_one_line_and_130() -> None:
 def test_a_reader_that_leaves_is_no_error() -> None:
     command = f"{sys.executable} -m psylang explain {DDM} | head -1"
     with shell(["bash", "-c", command]) as child:
-        out, errors = child.communicate(timeout=600)
+        out, errors = child.communicate(timeout=100)
     assert (out, errors) == ("model\n", "")
 
 

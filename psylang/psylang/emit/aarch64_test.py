@@ -93,7 +93,7 @@ def run_there(
     image[: header.nbytes] = header.tobytes()
     for at, buffer in zip(places, buffers, strict=True):
         image[at : at + buffer.nbytes] = buffer.tobytes()
-    ran = subprocess.run([QEMU, binary], input=bytes(image), capture_output=True, timeout=600)
+    ran = subprocess.run([QEMU, binary], input=bytes(image), capture_output=True, timeout=120)
     assert ran.returncode == 0, ran.stderr
     found: dict[str, Any] = {}
     first = len(buffers) - len(program.outputs)

@@ -152,7 +152,7 @@ for round in range(150):
 def test_processes_that_read_write_and_prune_at_once_see_whole_objects(tmp_path: Path) -> None:
     writers = [child(BUSY, tmp_path) for _ in range(3)]
     for writer in writers:
-        _, errors = writer.communicate(timeout=600)
+        _, errors = writer.communicate(timeout=100)
         assert (writer.returncode, errors) == (0, "")
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 40_000
 

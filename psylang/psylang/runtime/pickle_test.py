@@ -73,5 +73,5 @@ def test_every_protocol_of_pickle_will_do(protocol: int) -> None:
 def test_programs_are_sent_to_another_process_and_back() -> None:
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as other:
-        assert other.submit(digest, straight()).result(timeout=600) == digest(straight())
-        assert alike(other.submit(copy.deepcopy, walk()).result(timeout=600), walk())
+        assert other.submit(digest, straight()).result(timeout=100) == digest(straight())
+        assert alike(other.submit(copy.deepcopy, walk()).result(timeout=100), walk())

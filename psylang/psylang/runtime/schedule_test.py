@@ -155,5 +155,5 @@ def test_ctrl_c_ends_a_run_soon_and_gives_the_first_trials(threads: str, tmp_pat
         assert child.stdout is not None
         assert child.stdout.readline() == "under way\n"
         child.send_signal(signal.SIGINT)
-        out, _ = child.communicate(timeout=600)  # The whole run would take longer.
+        out, _ = child.communicate(timeout=100)  # The whole run would take longer.
     assert out == "True True\nTrue True\n1\n"

@@ -28,7 +28,7 @@ from psylang.runtime.sharing_fixture import EVERY, GAME
 __all__ = ["compiled", "session_cache"]
 pytestmark = pytest.mark.usefixtures("compiled")
 CASES = [(name, numerics) for name, (_, _, kinds) in EVERY.items() for numerics in kinds]
-PATIENCE_S = 600
+PATIENCE_S = 100
 
 
 @pytest.fixture

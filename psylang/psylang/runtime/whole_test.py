@@ -175,7 +175,7 @@ def test_processes_that_compile_at_once_all_get_it_right(empty_cache: Path) -> N
     for expect_cached in (False, True):
         processes = [process() for _ in range(2)]
         for one in processes:
-            out, errors = one.communicate(timeout=600)
+            out, errors = one.communicate(timeout=100)
             assert errors == ""
             cached, total = out.split()
             assert total == expected
@@ -189,6 +189,6 @@ def test_kill_9_at_any_moment_leaves_a_cache_that_works(empty_cache: Path) -> No
             time.sleep(delay)
             killed.send_signal(signal.SIGKILL)
     with process() as after:
-        out, errors = after.communicate(timeout=600)
+        out, errors = after.communicate(timeout=100)
     assert (errors, out.split()[0] in ("True", "False")) == ("", True)
     assert psylang.compile(race())._variants.all()[0].cached
