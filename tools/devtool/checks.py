@@ -6,7 +6,7 @@ steps after the speed step, which use one core for a long time, or wait. Linux p
 step at once (SCHED_IDLE).
 
     speed │ format  floors  python  …  ordeal │ tests of asan-ubsan │ tests of tsan
-          │ build of asan-ubsan,  build of tsan,  tidy,  psylang ─▶
+          │ build of asan-ubsan,  build of tsan,  psylang,  tidy ─▶
 """
 
 import os
