@@ -151,15 +151,15 @@ std::vector<Form> forms() {
   return all;
 }
 
-struct Case {
+struct Product {
   Matrix a, b, c, d;
   std::string code;
 };
 
-Case case_of(const Form& form, std::uint32_t choice, const std::string& space = "global.") {
+Product case_of(const Form& form, std::uint32_t choice, const std::string& space = "global.") {
   const auto turned = [&](int operand) { return (choice >> operand & 1) != 0; };
   const bool wide = choice % 3 != 0;  // Without a stride the default counts.
-  Case made{{form.a, form.m, form.k, turned(0), wide},
+  Product made{{form.a, form.m, form.k, turned(0), wide},
             {form.a, form.k, form.n, turned(1), wide},
             {form.c, form.m, form.n, turned(2), wide},
             {form.d, form.m, form.n, turned(3), wide},
@@ -183,7 +183,7 @@ Case case_of(const Form& form, std::uint32_t choice, const std::string& space = 
   return made;
 }
 
-std::string kernel_of(const std::string& code, bool wide_registers = false) {
+std::string kernel_with(const std::string& code, bool wide_registers = false) {
   return ".visible .entry k(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d) {\n"
          ".shared .align 32 .b8 cells[2048];\n"
          ".reg .b64 %pa, %pb, %pc, %pd, %q; .reg .pred %p0; .reg .b32 %t; .reg ." +
@@ -194,8 +194,8 @@ std::string kernel_of(const std::string& code, bool wide_registers = false) {
          code + "\nret; }\n";
 }
 
-Outcome run(Case& of, const std::string& code, exec::check::Races* races = nullptr) {
-  Kernels kernels(kernel_of(code, of.a.type == "f64"), "m.ptx");
+Outcome run(Product& of, const std::string& code, exec::check::Races* races = nullptr) {
+  Kernels kernels(kernel_with(code, of.a.type == "f64"), "m.ptx");
   for (Matrix* matrix : {&of.a, &of.b, &of.c, &of.d}) kernels.share(matrix->memory);
   if (races != nullptr) kernels.watch(*races);
   return kernels.run("k", {1, 32},
@@ -203,7 +203,7 @@ Outcome run(Case& of, const std::string& code, exec::check::Races* races = nullp
                       address_of(of.d.memory)});
 }
 
-void expect_element(const Form& form, const Case& of, std::uint32_t row, std::uint32_t column,
+void expect_element(const Form& form, const Product& of, std::uint32_t row, std::uint32_t column,
                     Values values) {
   long double sum = of.c.value(row, column);
   long double size = std::abs(sum);
@@ -256,7 +256,7 @@ TEST(EmulatedWmma, multiplies_as_c_does) {
   for (const Form& form : forms()) {
     for (std::uint32_t choice = 0; choice < 16; ++choice) {
       for (const Values values : {Values::whole, Values::real, Values::edges}) {
-        Case of = case_of(form, choice);
+        Product of = case_of(form, choice);
         of.a.fill(values, random);
         of.b.fill(values, random);
         of.c.fill(values, random);
@@ -277,7 +277,7 @@ TEST(EmulatedWmma, multiplies_as_c_does) {
 TEST(EmulatedWmma, fragments_are_changed_element_by_element) {
   const Form form{"m8n32k16", 8, 32, 16, "f16", "f32", "f32"};
   std::mt19937_64 random(6);
-  Case of = case_of(form, 6);
+  Product of = case_of(form, 6);
   of.a.fill(Values::whole, random);
   of.b.fill(Values::whole, random);
   std::string doubled;
@@ -305,7 +305,7 @@ TEST(EmulatedWmma, orders_its_accesses_as_other_instructions) {
   const auto reports_of = [](const std::string& between) {
     const Form form{"m16n16k16", 16, 16, 16, "s8", "s32", "s32"};
     std::mt19937_64 random(7);
-    Case of = case_of(form, 0);
+    Product of = case_of(form, 0);
     of.a.fill(Values::real, random);
     of.b.fill(Values::real, random);
     of.c.fill(Values::real, random);
@@ -376,7 +376,7 @@ TEST(EmulatedWmma, rounds_to_tf32_as_c_does) {
 
 TEST(EmulatedWmma, reports_misuse) {
   const auto fault = [](const std::string& code, exec::Fault expected, const std::string& words) {
-    Case of = case_of({"m16n16k16", 16, 16, 16, "f16", "f32", "f32"}, 0);
+    Product of = case_of({"m16n16k16", 16, 16, 16, "f16", "f32", "f32"}, 0);
     const Outcome outcome = run(of, code);
     EXPECT_EQ(outcome.fault, expected) << code << outcome.report;
     EXPECT_NE(outcome.report.find(words), std::string::npos) << outcome.report;
@@ -393,7 +393,7 @@ TEST(EmulatedWmma, reports_misuse) {
   fault("wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 [cells+2048], " + list_of("d", 8) + ";",
         Fault::illegal_address, "an access of 4 bytes to 0x");
   const auto refused = [](const std::string& code, const std::string& words) {
-    const std::string said = refusal_of(ptx_head + kernel_of(code));
+    const std::string said = refusal_of(ptx_head + kernel_with(code));
     EXPECT_NE(said.find(words), std::string::npos) << code << ": " << said;
   };
   refused("wmma.load.a.sync.aligned.row.m16n16k16.f16 " + list_of("a", 4) + ", [%pa];",
@@ -413,7 +413,7 @@ TEST(EmulatedWmma, reports_misuse) {
   const auto small = [](const std::string& words) {
     return "wmma.mma.sync.aligned." + words + " {%d0, %d1}, {%a0}, {%b0}, {%c0, %c1};";
   };
-  EXPECT_EQ(refusal_of(ptx_head + kernel_of(multiply("row.col.m16n16k16.f32.f32"))), "");
+  EXPECT_EQ(refusal_of(ptx_head + kernel_with(multiply("row.col.m16n16k16.f32.f32"))), "");
   refused(multiply("row.m16n16k16.f32.f32"), "not known");
   refused(multiply("row.col.m16n16k16.f32.f16.f16.f32"), "not known");
   refused(multiply("row.col.m16n16k16.f32.s32"), "not known");
