@@ -208,6 +208,49 @@ def test_a_parameter_with_a_row_a_trial(isa: Target) -> None:
             assert same(found[name][trial : trial + 1], alone[name][trial : trial + 1])
 
 
+def prepared(steps: int) -> Program:
+    """Trials that compute before their loop: in all trials alike, each for itself, and one element
+    that is alike beside one that is not."""
+    build = ProgramBuilder("prepared")
+    drift = build.parameter("drift", 0.05)
+    bias = build.input("bias")
+    scale = build.op("exp", drift)
+    mixed = build.stack([build.op("mul", scale, 0.5), bias])
+    alike = build.op("extract", mixed, index=(0,))
+    x = bias
+    for step in range(steps):
+        x = build.fma(x, bias, build.constant(step / 1000))
+    far = build.op("gt", x, 0.1)
+    (begin,) = build.if_(far, lambda: [build.op("mul", x, alike)], lambda: [build.neg(bias)])
+    stream = build.stream("noise", seed=11)
+
+    def one_round(now: Value, n: Value) -> tuple[Value, list[Value]]:
+        moved = build.fma(build.normal(stream, step=n), 0.3, build.add(now, build.mul(x, alike)))
+        n = build.add(n, 1)
+        return build.and_(build.lt(build.abs(moved), 1.0), build.lt(n, 400)), [moved, n]
+
+    last, n = build.loop([begin, build.constant(0, I32)], one_round, limit=400)
+    build.output("steps", n)
+    build.output("where", build.mul(last, build.add(x, scale)))
+    build.output("alike", alike)
+    return build.build()
+
+
+@TARGETS
+@pytest.mark.parametrize("steps", [9, 600, 1200])  # Twice, once; with few passes of LLVM.
+@pytest.mark.parametrize("trials", [1, 5, 33])
+def test_trials_that_compute_before_their_loop(isa: Target, trials: int, steps: int) -> None:
+    check(prepared(steps), isa, {"bias": np.linspace(-0.5, 0.5, trials)}, trials=trials, seed=3)
+
+
+def test_a_long_part_before_a_loop_is_emitted_once() -> None:
+    wide = next((isa for isa in host_targets() if isa.width > 1), None)
+    if wide is None:
+        pytest.skip("no vectors on this machine")
+    begin, end = (llvm_text(prepared(steps), wide).count("llvm.fma") for steps in (600, 800))
+    assert 200 <= end - begin < 250
+
+
 def remembers(numerics: Any = "fast") -> Program:
     """A trial begins where the previous one ended."""
     build = ProgramBuilder("remembers", numerics)

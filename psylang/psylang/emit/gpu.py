@@ -106,9 +106,9 @@ def _refilled_loop(program: Program, varying: frozenset[str]) -> int | None:
     """The place of the only loop, if the numbers of its rounds vary between independent trials.
     Operations before it will be in the code twice."""
     place = only_loop(program) if program.is_independent() else None
-    if place is None or place > REFILLED_OPS_MAX or not rounds_vary(program, place, varying):
+    if place is None or place > REFILLED_OPS_MAX:
         return None
-    return place
+    return place if rounds_vary(program, place, varying_values(program, varying)) else None
 
 
 @dataclass

@@ -19,11 +19,23 @@ from psylang.emit import abi
 from psylang.emit.arguments import Arguments
 from psylang.emit.lanes import I8, I32, I64, POINTER, Lanes, Term
 from psylang.emit.parts import CANDIDATES_MIN, Parts, constant_count, drawing, generators_at
-from psylang.emit.regions import Environment, Regions, Terms, only_loop, used
+from psylang.emit.regions import (
+    Environment,
+    Regions,
+    Terms,
+    only_loop,
+    rounds_vary,
+    used,
+    varying_values,
+)
 from psylang.emit.rows import Rows, addresses
 from psylang.emit.twister import generator_functions
-from psylang.ir.graph import Op, Program
+from psylang.ir.graph import Op, Program, Value
 from psylang.ir.types import DType, Type
+
+# Operations before a loop that are emitted twice, for the first trials of the lanes and for the
+# next ones. More would take the compiler twice as long; few are faster so (the LCA, 1.1 times).
+TWICE_OPS_MAX = 500
 
 
 @dataclass
@@ -189,126 +201,123 @@ class Kernel:
 
     def _refilled(self, place: int) -> None:
         program, lanes, builder = self.program, self._lanes, self._builder
-        ops = program.body.ops
-        pre, loop, post = ops[:place], ops[place], ops[place + 1 :]
+        varying = varying_values(program, self.varying)
+        if not rounds_vary(program, place, varying):
+            self._grouped()  # All lanes have the same number of rounds: refilling is useless.
+            return
+        loop, post = program.body.ops[place], program.body.ops[place + 1 :]
         (body,) = loop.regions
         regions = self._regions()
-        numbers, wanted = self._lane_trials(self._begin)
-        env = {
-            **self._arguments.uniform(),
-            **self._arguments.of_trial(self._within(numbers, wanted)),
-        }
-        regions.ops(pre, env)
-        first = [env[operand] for operand in loop.operands]
-        again_varies, carried = regions.kinds_of_loop(body, first, env)
-        if not again_varies:
-            # All lanes have the same number of rounds, so refilling is useless. The code emitted so
-            # far is dead, without stores or loops that may not end.
-            self._grouped()
-            return
-        kept = used(body, post, program.body.yields)
-        kept = [value for value in kept if value in env and _varies(env[value])]
-        start = dict.fromkeys([program.trial, *kept])
-        next_trial = builder.add(self._begin, I64(self.width))
-        begin_terms = {value: env[value] for value in start}
-        begin_carried = [
-            tuple(
-                lanes.splat(term) if vary else term for term, vary in zip(terms, kinds, strict=True)
-            )
-            for terms, kinds in zip(first, carried, strict=True)
-        ]
-        before = builder.block
-        round_block, refill, done = (
-            builder.append_basic_block(name) for name in ("round", "refill", "done")
+        uniform = dict(self._arguments.uniform())
+        pre = program.body.ops[:place]
+        same, of_trial = _by_variance(pre, varying)
+        once = len(of_trial) > TWICE_OPS_MAX
+        if once:
+            regions.ops(same, uniform)
+        read_later = used(body, post, program.body.yields)
+
+        def begun(numbers: Any) -> tuple[Any, Environment, list[Value], list[Term]]:
+            """The trials of these numbers before their loop: the lanes that have one, all values,
+            those that the loop or `post` reads, and their terms, then what the loop carries."""
+            wanted = builder.icmp_signed("<", numbers, lanes.splat_llvm(self._end))
+            env = {**uniform, **self._arguments.of_trial(self._within(numbers, wanted))}
+            regions.ops([op for op in pre if not all(one in env for one in op.results)], env)
+            env[program.trial] = (Term(numbers, DType.I64, True),)
+            held = [
+                one
+                for one in read_later
+                if one is not program.trial and one in env and _varies(env[one])
+            ]
+            terms = [term for one in (*held, *loop.operands) for term in env[one]]
+            return wanted, env, held, list(map(lanes.splat, terms))
+
+        def refilled(free: Any, news: list[Term], olds: list[Any]) -> list[Any]:
+            """Lanes that are free begin; the others go on."""
+            pairs = zip(news, olds, strict=True)
+            return [builder.select(free, new.llvm, old) for new, old in pairs]
+
+        numbers, _ = self._lane_trials(self._begin)
+        coming = builder.add(self._begin, I64(self.width))
+        fill, round_block, finish, done = (
+            builder.append_basic_block(name) for name in ("fill", "round", "finish", "done")
         )
-        builder.branch(round_block)
+        before = builder.block
+        builder.branch(fill)
+        builder.position_at_end(fill)
+        filled: list[Any] = []
+        if once:
+            free = going = lanes.splat(lanes.constant(1, DType.BOOL)).llvm
+            filled = [_phi(builder, before, one) for one in (numbers, coming, free, going)]
+            numbers, coming, free, going = filled
+        wanted, env, held, terms = begun(numbers)
+        values = [term.llvm for term in terms]
+        end_of_fill = builder.block
+        if once:
+            builder.position_at_start(fill)
+            olds = [_phi(builder, before, ll.Constant(one.type, None)) for one in values]
+            filled += olds
+            builder.position_at_end(end_of_fill)
+            values = refilled(free, terms, olds)
+            going = builder.and_(wanted, going)
+            builder.cbranch(lanes.any(going), round_block, done)
+        else:
+            uniform |= {one: env[one] for op in same for one in op.results}
+            going = wanted
+            builder.branch(round_block)
+
         builder.position_at_end(round_block)
+        phis = [_phi(builder, end_of_fill, one) for one in (numbers, coming, going, *values)]
+        numbers, coming, going, *values = phis
+        mine = [Term(one, old.dtype, True) for one, old in zip(values, terms, strict=True)]
+        inner = {**env, program.trial: (Term(numbers, DType.I64, True),)}
+        rest = iter(mine)
+        inner.update({one: tuple(next(rest) for _ in env[one]) for one in held})
+        kept = values[: sum(len(env[one]) for one in held)]
+        state = [tuple(next(rest) for _ in env[one]) for one in loop.operands]
+        again, *results = regions.region(body, state, inner, going)
+        results = [tuple(map(lanes.splat, several)) for several in results]
+        finished = builder.and_(going, lanes.not_(lanes.splat(again[0]).llvm))
+        builder.cbranch(lanes.any(finished), finish, round_block)
+        now = [*kept, *(term.llvm for several in results for term in several)]
+        for phi, new in zip(phis, (numbers, coming, going, *now), strict=True):
+            phi.add_incoming(new, builder.block)
 
-        def phi_of(term: Term) -> Term:
-            phi = builder.phi(term.llvm.type)
-            phi.add_incoming(term.llvm, before)
-            return Term(phi, term.dtype, term.varies)
-
-        active = builder.phi(wanted.type)
-        active.add_incoming(wanted, before)
-        coming = builder.phi(I64)
-        coming.add_incoming(next_trial, before)
-        held = {value: tuple(map(phi_of, terms)) for value, terms in begin_terms.items()}
-        state = [tuple(map(phi_of, terms)) for terms in begin_carried]
-        inner = {**env, **held}
-        again, *values = regions.region(body, state, inner, active)
-        values = [
-            tuple(
-                lanes.splat(new) if old.varies else new for new, old in zip(news, olds, strict=True)
-            )
-            for news, olds in zip(values, state, strict=True)
-        ]
-        goes_on = lanes.splat(again[0]).llvm
-        finished = builder.and_(active, lanes.not_(goes_on))
-        end_of_round = builder.block
-        builder.cbranch(lanes.any(finished), refill, round_block)
-        for terms, news in [
-            *((held[value], held[value]) for value in held),
-            *zip(state, values, strict=True),
-        ]:
-            for old, new in zip(terms, news, strict=True):
-                old.llvm.add_incoming(new.llvm, end_of_round)
-        active.add_incoming(active, end_of_round)
-        coming.add_incoming(coming, end_of_round)
-
-        # Refill: stores the finished trials, and gives their lanes the next trials.
-        builder.position_at_end(refill)
-        after = {**inner, **dict(zip(loop.results, values, strict=True))}
+        # Stores the finished trials; their lanes take the next ones.
+        builder.position_at_end(finish)
+        after = {**inner, **dict(zip(loop.results, results, strict=True))}
         regions.ops(post, after)
         spilled = self._spilled_outputs(after)
-        trials = held[program.trial][0].llvm
-        trial_place = self._spill(trials)
-        builder.store(trials, trial_place, align=1)
+        trial_place = self._spill(numbers)
+        builder.store(numbers, trial_place, align=1)
         count_place = self._counter()
         builder.store(coming, count_place)
 
-        def one(lane: Any) -> None:
+        def stored(lane: Any) -> None:
             here = builder.gep(trial_place, [lane], source_etype=I64)
             self._store_lane(spilled, lane, builder.load(here, typ=I64))
             following = builder.load(count_place, typ=I64)
             builder.store(following, here)
             builder.store(builder.add(following, I64(1)), count_place)
 
-        lanes.for_bits(lanes.bits(finished), one)
-        numbers = builder.load(trial_place, typ=trials.type, align=1)
-        wanted = builder.icmp_signed("<", numbers, lanes.splat_llvm(self._end))
-        still = builder.and_(wanted, builder.or_(active, finished))
-        fresh_env = {
-            **{value: terms for value, terms in env.items() if not _varies(terms)},
-            **self._arguments.of_trial(self._within(numbers, wanted)),
-        }
-        self._varying_ops(regions, pre, fresh_env)
-        fresh_env[program.trial] = (Term(numbers, DType.I64, True),)
-        for value, olds in held.items():
-            for old, new in zip(olds, fresh_env[value], strict=True):
-                chosen = builder.select(finished, lanes.splat(new).llvm, old.llvm)
-                old.llvm.add_incoming(chosen, builder.block)
-        for operand, news, olds in zip(loop.operands, values, state, strict=True):
-            for begin, new, old in zip(fresh_env[operand], news, olds, strict=True):
-                chosen = new.llvm
-                if old.varies:
-                    chosen = builder.select(finished, lanes.splat(begin).llvm, new.llvm)
-                old.llvm.add_incoming(chosen, builder.block)
-        active.add_incoming(still, builder.block)
-        coming.add_incoming(builder.load(count_place, typ=I64), builder.block)
-        builder.cbranch(lanes.any(still), round_block, done)
+        lanes.for_bits(lanes.bits(finished), stored)
+        numbers = builder.load(trial_place, typ=numbers.type, align=1)
+        coming = builder.load(count_place, typ=I64)
+        if once:
+            for phi, new in zip(filled, (numbers, coming, finished, going, *now), strict=True):
+                phi.add_incoming(new, builder.block)
+            builder.branch(fill)
+        else:
+            wanted, _, _, terms = begun(numbers)
+            going = builder.and_(wanted, going)
+            values = refilled(finished, terms, now)
+            for phi, new in zip(phis, (numbers, coming, going, *values), strict=True):
+                phi.add_incoming(new, builder.block)
+            builder.cbranch(lanes.any(going), round_block, done)
         builder.position_at_end(done)
 
     def _counter(self) -> Any:
         with self._builder.goto_block(self._entry):
             return self._builder.alloca(I64)
-
-    @staticmethod
-    def _varying_ops(regions: Regions, ops: Iterable[Op], env: Environment) -> None:
-        """Emits the operations without a result in env; uniform operations already have one."""
-        for op in ops:
-            if not all(result in env for result in op.results):
-                regions.ops([op], env)
 
     # Sequences.
 
@@ -400,6 +409,30 @@ class Kernel:
                     self._rows.store_vector(term.llvm, buffer, sequence, state.type, index)
                 else:
                     self._rows.store(term.llvm, buffer, sequence, state.type, index)
+
+
+def _phi(builder: Any, before: Any, value: Any) -> Any:
+    """A phi with its first value."""
+    phi = builder.phi(value.type)
+    phi.add_incoming(value, before)
+    return phi
+
+
+def _by_variance(ops: Iterable[Op], varying: set[Value]) -> tuple[list[Op], list[Op]]:
+    """The operations that read nothing which differs between trials, and the others."""
+    same: list[Op] = []
+    of_trial: list[Op] = []
+    late = set(varying)  # And what reads it.
+    for op in ops:
+        reads = set(op.operands)
+        for region in op.regions:
+            reads.update(used(region, (), ()))
+        if late.isdisjoint(reads):
+            same.append(op)
+        else:
+            of_trial.append(op)
+            late.update(op.results)
+    return same, of_trial
 
 
 def _varies(terms: Terms) -> bool:

@@ -352,7 +352,7 @@ def _kinds_of_op(op: Op, operands: list[list[bool]], env: Kinds) -> list[list[bo
         for place, extent in zip(op.attributes["index"], op.operands[0].type.shape, strict=True):
             index = index * extent + place
         return [[operands[0][index]]]
-    return [[any(kind for kinds in operands for kind in kinds)]]
+    return [[any(True in kinds for kinds in operands)]]
 
 
 def streams_of(region: Region) -> list[int]:
@@ -391,11 +391,12 @@ def varying_values(program: Program, varying: frozenset[str]) -> set[Value]:
     return {value for value, kinds in env.items() if any(kinds)}
 
 
-def rounds_vary(program: Program, place: int, varying: frozenset[str]) -> bool:
-    """Whether trials may have different numbers of rounds of the loop at this place."""
-    found = varying_values(program, varying)
+def rounds_vary(program: Program, place: int, varying: set[Value]) -> bool:
+    """Whether trials may have different numbers of rounds of the loop at this place. varying: as
+    varying_values() found them."""
     op = program.body.ops[place]
-    around = {value: [value in found] * value.type.size for value in _values_before(program, place)}
+    before = _values_before(program, place)
+    around = {value: [value in varying] * value.type.size for value in before}
     return _loop_kinds(op.regions[0], [around[one] for one in op.operands], around)[0]
 
 
