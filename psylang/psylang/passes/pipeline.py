@@ -16,6 +16,7 @@ from psylang.passes.expand import Expand, Expansion
 from psylang.passes.hoist import Hoist
 from psylang.passes.if_conversion import IfConversion
 from psylang.passes.layout import Layout
+from psylang.passes.order import Order
 from psylang.passes.rewrite import Pass
 from psylang.passes.scalarise import Scalarise
 from psylang.passes.strip_mine import StripMine
@@ -76,7 +77,7 @@ def passes_for(
     if fast:
         mine = [] if settings.strip_mine is None else [settings.strip_mine]
         groups += [[*mine, Expand(expansions)]]
-    groups += [CLEANING, [Hoist()], CLEANING]
+    groups += [CLEANING, [Hoist()], CLEANING, [Order()]]
     if not settings.keep_signature:
         groups.append([Layout()])
     return groups

@@ -16,6 +16,7 @@ from psylang.passes.expand import Expand
 from psylang.passes.hoist import Hoist
 from psylang.passes.if_conversion import IfConversion
 from psylang.passes.layout import Layout
+from psylang.passes.order import Order
 from psylang.passes.pipeline import optimise
 from psylang.passes.rewrite import Pass
 from psylang.passes.scalarise import Scalarise
@@ -31,6 +32,7 @@ PASSES: list[Pass] = [
     IfConversion(),
     IfConversion(most_cost=10, loops=False),
     Layout(),
+    Order(living=0),
     Scalarise(),
     StripMine(),
     Unroll(),

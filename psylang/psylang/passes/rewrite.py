@@ -72,12 +72,19 @@ class Rewriter(Builder):
     # Operations and regions.
 
     def append(self, op: Op) -> Op:
+        definition = self.definition
         for value in op.results:
-            self.definition[value] = op
-        return super().append(op)
+            definition[value] = op
+        self._open[-1].append(op)
+        return op
 
     def keep(self, op: Op) -> Op:
         """The operation, over the new operands and with rewritten regions."""
+        if not (op.regions or self._copying):  # Nearly all operations of a long program.
+            if not self._now.keys().isdisjoint(op.operands):
+                operands = self.all_now(op.operands)
+                op = Op(op.name, operands, op.results, op.attributes, (), op.origin)
+            return self.append(op)
         return self.keep_as(op, self.all_now(op.operands), self.rewritten_all(op.regions))
 
     def keep_as(
