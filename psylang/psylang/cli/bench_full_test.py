@@ -129,6 +129,12 @@ def recorded(path: Path) -> list[str]:
     return [json.loads(text)["row"] for text in path.read_text().splitlines()]
 
 
+@pytest.mark.parametrize(("asked", "taken"), [(2, 2), (9, 5), (15, 15)])
+def test_slow_rows_have_few_rounds_unless_more_are_asked_for(asked: int, taken: int) -> None:
+    assert bench_full.ROUNDS == 9
+    assert bench_full.fewer(asked, 5) == taken
+
+
 def test_ctrl_c_keeps_rows_and_rounds_and_resume_goes_on(
     record: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
