@@ -23,6 +23,7 @@ LONG_PROGRAM_OPS = 2000
 # half of the time to compile, and code that is as fast. Shorter programs lose up to a tenth by it.
 FEW_PASSES_OPS = 1000
 FEW_PASSES = ("sroa", "aggressive_dce", "simplify_cfg", "new_gvn", "loop_rotate")
+CALLS_MIN = 64  # Of a function, outside of loops; each is 20 to 80 operations.
 NO_VARYING: frozenset[str] = frozenset()
 
 
@@ -32,7 +33,7 @@ def llvm_text(program: Program, target: Target, varying: frozenset[str] = NO_VAR
     ProgramError: a name in `varying` is no parameter.
     """
     _known(program, varying)
-    return _text(optimised(program), target, varying)
+    return _text(_for_cpu(program), target, varying)
 
 
 def _text(after: Program, target: Target, varying: frozenset[str]) -> str:
@@ -83,6 +84,12 @@ def optimised(program: Program, records: list[Record] | None = None) -> Program:
         return optimise(program, expansions(), Settings(keep_signature=True), records)
 
 
+def _for_cpu(program: Program) -> Program:
+    """optimised(), with calls of functions that a long program has often."""
+    with paused():
+        return optimise(program, expansions(), Settings(keep_signature=True, calls_min=CALLS_MIN))
+
+
 def compile_object(program: Program, target: Target, varying: frozenset[str] = NO_VARYING) -> bytes:
     """Object code with the one symbol psylang_run (abi.py). ProgramError: as llvm_text()."""
     machine = _machine(target)
@@ -97,7 +104,7 @@ def assembly(program: Program, target: Target, varying: frozenset[str] = NO_VARY
 
 def _compiled(program: Program, target: Target, varying: frozenset[str], machine: Any) -> Any:
     _known(program, varying)
-    after = optimised(program)
+    after = _for_cpu(program)
     few = after.numerics == "fast" and _length(after) >= FEW_PASSES_OPS
     return _optimised(_text(after, target, varying), machine, few)
 

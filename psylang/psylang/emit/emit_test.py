@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from psylang.emit import Target, UnknownTargetError, fixture, host_targets, llvm_text, target
+from psylang.emit.compile import CALLS_MIN
 from psylang.ir.builder import ProgramBuilder
 from psylang.ir.graph import Program, Value
 from psylang.ir.interpret import MATHEMATICS, interpret
@@ -249,6 +250,47 @@ def test_a_long_part_before_a_loop_is_emitted_once() -> None:
         pytest.skip("no vectors on this machine")
     begin, end = (llvm_text(prepared(steps), wide).count("llvm.fma") for steps in (600, 800))
     assert 200 <= end - begin < 250
+
+
+def layer(units: int, type: Type) -> Program:
+    """Functions of many units, some alike in all trials, and a few in a loop."""
+    build = ProgramBuilder("layer")
+    gain = build.parameter("gain", 0.3)
+    x = build.input("x", type)
+    start = total = build.convert(gain, type.dtype) if type is F32 else gain
+    for name in ("exp", "log", "tanh", "sin", "cos"):
+        for unit in range(units):
+            of = start if unit % 4 == 0 else x
+            given = build.add(of, build.constant(unit / units, type))
+            total = build.add(total, build.op(name, given))
+
+    def one_round(y: Value, n: Value) -> tuple[Value, list[Value]]:
+        y = build.op("exp", build.mul(y, build.constant(-0.01, type)))
+        return build.lt(n, 2), [y, build.add(n, 1)]
+
+    y, _ = build.loop([total, build.constant(0, I32)], one_round, limit=3)
+    build.output("total", total)
+    build.output("y", y)
+    return build.build()
+
+
+@TARGETS
+@pytest.mark.parametrize("type", [F64, F32], ids=["f64", "f32"])
+def test_a_layers_functions_are_calls_with_the_same_bits(isa: Target, type: Type) -> None:
+    program = layer(CALLS_MIN, type)
+    x = np.array([0.3, -0.2, 0.0, 2.5, 700.0, np.inf, -3.0, 1e-300, 0.5], type.dtype.numpy)
+    check(program, isa, {"x": x, "gain": np.array(0.4)}, trials=len(x))
+    text = llvm_text(program, isa)
+    assert text.count("define internal") == (10 if isa.width > 1 else 5)
+    assert "define internal" not in llvm_text(layer(CALLS_MIN - 4, type), isa)
+
+
+def test_functions_of_exact_are_libms() -> None:
+    build = ProgramBuilder("exact", "exact")
+    x = build.input("x")
+    for unit in range(CALLS_MIN):
+        build.output(f"y{unit}", build.op("exp", build.add(x, float(unit))))
+    assert "define internal" not in llvm_text(build.build(), host_targets()[0])
 
 
 def remembers(numerics: Any = "fast") -> Program:

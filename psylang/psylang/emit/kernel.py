@@ -97,7 +97,8 @@ class Kernel:
 
     def _regions(self, free: bool = False) -> Regions:
         draw = drawing(self._builder, self._generators, self._generator_row)
-        return Regions(self._lanes, draw, free, self._generator_row)
+        calls = self.program.numerics == "fast"
+        return Regions(self._lanes, draw, free, self._generator_row, calls)
 
     def _body(self, regions: Regions, env: Environment) -> None:
         """Emits the body's operations; shared searches are called."""

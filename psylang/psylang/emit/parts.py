@@ -91,6 +91,7 @@ class Parts:
 
     def __post_init__(self) -> None:
         self.searches = shared_searches(self.program)
+        self._calls = self.program.numerics == "fast"
         self._constants = {op.result for op in self.program.body.ops if op.name == "constant"}
         self._made = {op.result: op for op in self.program.body.ops if op.name == "constant"}
 
@@ -154,7 +155,8 @@ class Parts:
         builder = ll.IRBuilder(function.append_basic_block("entry"))
         lanes = Lanes(self.module, builder, self.width)
         row = generators[0] if generators else None
-        regions = Regions(lanes, drawing(builder, self.generators, row), True, row)
+        draw = drawing(builder, self.generators, row)
+        regions = Regions(lanes, draw, True, row, self._calls)
         env: Environment = {}
         regions.ops(self._made.values(), env)
         slot = 0
@@ -205,7 +207,7 @@ class Parts:
         if self.generators:
             generators = generators_at(builder, program, rows.buffer(table.generators), trial)
         draw = drawing(builder, self.generators, generators)
-        regions = Regions(lanes, draw, True, generators)
+        regions = Regions(lanes, draw, True, generators, self._calls)
         states = list(enumerate(program.states, table.states))
         given = program.body.arguments
         env = {

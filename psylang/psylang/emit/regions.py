@@ -8,14 +8,21 @@ and lanes that are done keep their values.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any
+
+import llvmlite.ir as ll
 
 from psylang.emit.lanes import I32, Lanes, Term
 from psylang.emit.operations import RULES, select
 from psylang.emit.twister import Kept
+from psylang.ir.builder import ProgramBuilder
 from psylang.ir.graph import Op, Program, Region, Value
 from psylang.ir.ops import DRAWS
-from psylang.ir.types import DType
+from psylang.ir.types import DType, Type
+from psylang.numerics import expansions
+from psylang.passes.expand import CALLABLE
+from psylang.passes.pipeline import Settings, optimise
 
 # A value of any shape: its elements in C order.
 Terms = tuple[Term, ...]
@@ -29,6 +36,7 @@ class Regions:
 
     draw: emits a draw of `exact` with its operands; draws of `fast` have been expanded.
     free: the lanes hold no trials, so a search may use them for its candidates.
+    calls: mathematics are calls of functions in the module, as `fast` defines them; else of libm's.
     generators: for `exact`, the address of stream 0's generator; the others follow.
     """
 
@@ -38,11 +46,13 @@ class Regions:
         draw: Callable[[Op, list[Terms]], Term],
         free: bool = False,
         generators: Any = None,
+        calls: bool = False,
     ) -> None:
         self.lanes = lanes
         self._draw = draw
         self._generators = generators
         self._free = free
+        self._calls = calls
         self._mask: Any = None  # Mask of the active lanes; None: all.
 
     def region(
@@ -79,7 +89,28 @@ class Regions:
                 return [(self._element(op, operands[0]),)]
         if op.name in DRAWS:
             return [(self._draw(op, operands),)]
+        if self._calls and op.name in CALLABLE:
+            return [(self._call(op, operands[0][0]),)]
         return [(RULES[op.name](self.lanes, op, [term for (term,) in operands]),)]
+
+    def _call(self, op: Op, given: Term) -> Term:
+        """A call of the function that computes the operation: one for a type, for lanes and for one
+        value."""
+        lanes = self.lanes
+        kind = lanes.llvm_type(given.dtype, given.varies)
+        name = f"psylang_{op.name}_{given.dtype.value}{'_lanes' if given.varies else ''}"
+        function = lanes.module.globals.get(name)
+        if function is None:
+            function = ll.Function(lanes.module, ll.FunctionType(kind, [kind]), name)
+            function.linkage = "internal"
+            function.attributes.add("noinline")
+            builder = ll.IRBuilder(function.append_basic_block("entry"))
+            inside = Regions(Lanes(lanes.module, builder, lanes.width), self._draw)
+            body = _expanded(op.name, op.operands[0].type).body
+            argument = Term(function.args[0], given.dtype, given.varies)
+            (result,) = inside.region(body, [(argument,), (), ()], {})[0]
+            builder.ret(result.llvm)
+        return Term(lanes.builder.call(function, [given.llvm]), given.dtype, given.varies)
 
     # Elements and shapes.
 
@@ -282,6 +313,14 @@ class Regions:
         around = {value: [term.varies for term in terms] for value, terms in env.items()}
         (cost,) = _kinds(body, [[False]], around)
         return any(cost)
+
+
+@cache
+def _expanded(name: str, type: Type) -> Program:
+    """A function of one operand as a program, its operations those of `fast`."""
+    build = ProgramBuilder(name)
+    build.output("y", build.op(name, build.input("x", type)))
+    return optimise(build.build(), expansions(), Settings(keep_signature=True))
 
 
 # A candidate of a search, or candidates: (costs, numbers).

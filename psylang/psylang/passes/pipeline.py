@@ -34,12 +34,14 @@ class Settings:
     keep_signature: unread parameters, inputs and states stay declared.
     unroll, strip_mine, if_conversion: None leaves the pass out. Of if_conversion None stands for
     the numerics' own: every `if` in `fast`, cheap ones without loops in `exact`.
+    calls_min: as for Expand; the program is then not only of what every target computes.
     """
 
     keep_signature: bool = False
     unroll: Unroll | None = field(default_factory=Unroll)
     strip_mine: StripMine | None = field(default_factory=StripMine)
     if_conversion: IfConversion | None = None
+    calls_min: int | None = None
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def passes_for(
     groups += [[ifs], CLEANING]
     if fast:
         mine = [] if settings.strip_mine is None else [settings.strip_mine]
-        groups += [[*mine, Expand(expansions)]]
+        groups += [[*mine, Expand(expansions, settings.calls_min)]]
     groups += [CLEANING, [Hoist()], CLEANING, [Order()]]
     if not settings.keep_signature:
         groups.append([Layout()])
