@@ -160,10 +160,10 @@ Product case_of(const Form& form, std::uint32_t choice, const std::string& space
   const auto turned = [&](int operand) { return (choice >> operand & 1) != 0; };
   const bool wide = choice % 3 != 0;  // Without a stride the default counts.
   Product made{{form.a, form.m, form.k, turned(0), wide},
-            {form.a, form.k, form.n, turned(1), wide},
-            {form.c, form.m, form.n, turned(2), wide},
-            {form.d, form.m, form.n, turned(3), wide},
-            ""};
+               {form.a, form.k, form.n, turned(1), wide},
+               {form.c, form.m, form.n, turned(2), wide},
+               {form.d, form.m, form.n, turned(3), wide},
+               ""};
   const auto one = [&](const std::string& name, const Matrix& of) {
     const std::string list = list_of(name, registers_of(of.type, name, of.rows * of.columns));
     const std::string stride = wide ? ", " + std::to_string(of.stride) : "";
