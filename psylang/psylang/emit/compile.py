@@ -33,7 +33,7 @@ def llvm_text(program: Program, target: Target, varying: frozenset[str] = NO_VAR
     ProgramError: a name in `varying` is no parameter.
     """
     _known(program, varying)
-    return _text(_for_cpu(program), target, varying)
+    return _text(optimised(program, calls_min=CALLS_MIN), target, varying)
 
 
 def _text(after: Program, target: Target, varying: frozenset[str]) -> str:
@@ -75,19 +75,16 @@ def is_single(program: Program) -> bool:
     return DType.F32 in kinds and DType.F64 not in kinds
 
 
-def optimised(program: Program, records: list[Record] | None = None) -> Program:
+def optimised(
+    program: Program, records: list[Record] | None = None, calls_min: int | None = None
+) -> Program:
     """The program to emit: after all passes, with the same signature.
 
-    records: receives the effect of each pass.
+    records: receives the effect of each pass. calls_min: as for passes.expand.
     """
     with paused():
-        return optimise(program, expansions(), Settings(keep_signature=True), records)
-
-
-def _for_cpu(program: Program) -> Program:
-    """optimised(), with calls of functions that a long program has often."""
-    with paused():
-        return optimise(program, expansions(), Settings(keep_signature=True, calls_min=CALLS_MIN))
+        settings = Settings(keep_signature=True, calls_min=calls_min)
+        return optimise(program, expansions(), settings, records)
 
 
 def compile_object(program: Program, target: Target, varying: frozenset[str] = NO_VARYING) -> bytes:
@@ -104,7 +101,7 @@ def assembly(program: Program, target: Target, varying: frozenset[str] = NO_VARY
 
 def _compiled(program: Program, target: Target, varying: frozenset[str], machine: Any) -> Any:
     _known(program, varying)
-    after = _for_cpu(program)
+    after = optimised(program, calls_min=CALLS_MIN)
     few = after.numerics == "fast" and _length(after) >= FEW_PASSES_OPS
     return _optimised(_text(after, target, varying), machine, few)
 
