@@ -287,6 +287,25 @@ class Kernel:
         builder.position_at_end(finish)
         after = {**inner, **dict(zip(loop.results, results, strict=True))}
         regions.ops(post, after)
+        numbers, coming = self._store_finished(finished, after, numbers, coming)
+        if once:
+            for phi, new in zip(filled, (numbers, coming, finished, going, *now), strict=True):
+                phi.add_incoming(new, builder.block)
+            builder.branch(fill)
+        else:
+            wanted, _, _, terms = begun(numbers)
+            going = builder.and_(wanted, going)
+            values = refilled(finished, terms, now)
+            for phi, new in zip(phis, (numbers, coming, going, *values), strict=True):
+                phi.add_incoming(new, builder.block)
+            builder.cbranch(lanes.any(going), round_block, done)
+        builder.position_at_end(done)
+
+    def _store_finished(
+        self, finished: Any, after: Environment, numbers: Any, coming: Any
+    ) -> tuple[Any, Any]:
+        """Stores the trials of the finished lanes. The lanes' next numbers, and the one after."""
+        lanes, builder = self._lanes, self._builder
         spilled = self._spilled_outputs(after)
         trial_place = self._spill(numbers)
         builder.store(numbers, trial_place, align=1)
@@ -302,19 +321,7 @@ class Kernel:
 
         lanes.for_bits(lanes.bits(finished), stored)
         numbers = builder.load(trial_place, typ=numbers.type, align=1)
-        coming = builder.load(count_place, typ=I64)
-        if once:
-            for phi, new in zip(filled, (numbers, coming, finished, going, *now), strict=True):
-                phi.add_incoming(new, builder.block)
-            builder.branch(fill)
-        else:
-            wanted, _, _, terms = begun(numbers)
-            going = builder.and_(wanted, going)
-            values = refilled(finished, terms, now)
-            for phi, new in zip(phis, (numbers, coming, going, *values), strict=True):
-                phi.add_incoming(new, builder.block)
-            builder.cbranch(lanes.any(going), round_block, done)
-        builder.position_at_end(done)
+        return numbers, builder.load(count_place, typ=I64)
 
     def _counter(self) -> Any:
         with self._builder.goto_block(self._entry):
