@@ -12,20 +12,58 @@
 // proportion to their charged cycles, or else to `idle`, and to the core on which the period ended.
 //
 // The sums of stages, of calls and idle, of tenants and idle, and of cores are the same number: the
-// CPU clock's. Every report also shows an external observer's figure: no component grades itself.
+// CPU clock's. sums() copies all of them as of one moment. Every report also shows an external
+// observer's figure: no component grades itself.
 //
-// Threading: charge(), due() and settle() by the owning thread only; reads from anywhere.
+// Threading: charge(), due() and settle() by the owning thread only; reads from anywhere. sums()
+// waits for a settlement under way, which takes less than a microsecond.
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <numeric>
+#include <thread>
 #include <vector>
 
 #include "base/units.hpp"
-#include "telemetry/counter.hpp"
+#include "telemetry/mark.hpp"
 #include "telemetry/snapshots.hpp"
 
 namespace k2k::telemetry {
+
+// Nanoseconds of CPU time, of one thread or of several.
+struct LedgerSums {
+  std::array<std::uint64_t, stage_count> stages{};
+  std::vector<std::uint64_t> calls;
+  std::vector<std::uint64_t> tenants;
+  std::vector<std::uint64_t> cores;
+  std::uint64_t idle = 0;
+
+  LedgerSums(std::size_t calls_count, std::size_t tenants_count, std::size_t cores_count)
+      : calls(calls_count), tenants(tenants_count), cores(cores_count) {}
+
+  [[nodiscard]] std::uint64_t total() const {
+    return std::accumulate(stages.begin(), stages.end(), std::uint64_t{0});
+  }
+  // Expects a ledger with as many calls, tenants and cores.
+  LedgerSums& operator+=(const LedgerSums& other) {
+    add(stages, other.stages);
+    add(calls, other.calls);
+    add(tenants, other.tenants);
+    add(cores, other.cores);
+    idle += other.idle;
+    return *this;
+  }
+
+ private:
+  template <typename Sums>
+  static void add(Sums& to, const Sums& from) {
+    std::transform(to.begin(), to.end(), from.begin(), to.begin(), std::plus<>());
+  }
+};
 
 class CpuLedger {
  public:
@@ -93,11 +131,28 @@ class CpuLedger {
     if (used > 0) record(used, ns_per_cycle, core);
   }
 
+  // All sums as of one settlement: none is in one of them and not in another.
+  [[nodiscard]] LedgerSums sums() const {
+    LedgerSums copy(calls_.size(), tenants_.size(), cores_.size());
+    for (;;) {
+      const Mark::View before = settling_.view();
+      if (!Mark::inside(before)) {
+        for (std::size_t k = 0; k < stages_.size(); ++k) copy.stages[k] = stage_ns(k);
+        for (std::size_t k = 0; k < calls_.size(); ++k) copy.calls[k] = call_ns(k);
+        for (std::size_t k = 0; k < tenants_.size(); ++k) copy.tenants[k] = tenant_ns(k);
+        for (std::size_t k = 0; k < cores_.size(); ++k) copy.cores[k] = core_ns(k);
+        copy.idle = idle_ns();
+        if (settling_.view() == before) return copy;
+      }
+      std::this_thread::yield();
+    }
+  }
+
   // Nanoseconds of CPU time, as of the last settlement.
   [[nodiscard]] std::uint64_t stage_ns(std::size_t stage) const { return stages_[stage].value(); }
   [[nodiscard]] std::uint64_t total_ns() const {
     std::uint64_t total = 0;
-    for (const Counter& stage : stages_) total += stage.value();
+    for (const Sum& stage : stages_) total += stage.value();
     return total;
   }
   [[nodiscard]] std::uint64_t call_ns(std::size_t call) const { return calls_[call].ns.value(); }
@@ -108,8 +163,20 @@ class CpuLedger {
   [[nodiscard]] std::uint64_t idle_ns() const { return idle_ns_.value(); }
 
  private:
+  // Who reads what a settlement wrote also sees that it has begun: sums() then reads again.
+  class Sum {
+   public:
+    void add(std::uint64_t amount) {
+      value_.store(value_.load(std::memory_order_relaxed) + amount, std::memory_order_release);
+    }
+    [[nodiscard]] std::uint64_t value() const { return value_.load(std::memory_order_acquire); }
+
+   private:
+    std::atomic<std::uint64_t> value_{0};
+  };
+
   struct Account {
-    Counter ns;
+    Sum ns;
     std::uint64_t open = 0;  // Cycles since the last settlement.
 
     void settle(double ns_a_cycle) {
@@ -120,6 +187,7 @@ class CpuLedger {
   };
 
   void record(double used, double ns_per_cycle, std::size_t core) {
+    settling_.begin();
     settle_stages(used, ns_per_cycle);
     if (open_attributed_ == 0) {
       idle_ns_.add(static_cast<std::uint64_t>(used));
@@ -130,6 +198,7 @@ class CpuLedger {
       open_attributed_ = 0;
     }
     cores_[core < cores_.size() ? core : cores_.size() - 1].add(static_cast<std::uint64_t>(used));
+    settling_.end();
   }
 
   void settle_stages(double used, double ns_per_cycle) {
@@ -153,11 +222,12 @@ class CpuLedger {
   std::uint64_t settled_at_ = 0;
   Nanoseconds settled_clock_{};
 
-  std::array<Counter, stage_count> stages_{};
+  Mark settling_;
+  std::array<Sum, stage_count> stages_{};
   std::vector<Account> calls_;
   std::vector<Account> tenants_;
-  std::vector<Counter> cores_;
-  Counter idle_ns_;
+  std::vector<Sum> cores_;
+  Sum idle_ns_;
 };
 
 }  // namespace k2k::telemetry

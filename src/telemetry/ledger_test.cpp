@@ -6,6 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <numeric>
+#include <stop_token>
+#include <thread>
+#include <vector>
 
 namespace k2k::telemetry {
 namespace {
@@ -104,6 +108,51 @@ TEST_F(Ledger, keeps_its_sums_equal_to_the_clock) {
   EXPECT_NEAR(static_cast<double>(ledger.tenant_ns(0) + ledger.tenant_ns(1) + ledger.idle_ns()),
               all, 500 * tenants);
   EXPECT_EQ(ledger.core_ns(0) + ledger.core_ns(1), clock);
+}
+
+TEST_F(Ledger, is_copied_as_of_one_moment) {
+  const std::jthread owner([&](const std::stop_token& end) {
+    // Even times, which nothing rounds; no two settlements are alike.
+    std::uint64_t clock = 0;
+    for (std::uint64_t period = 1; !end.stop_requested(); ++period) {
+      if (period % 3 != 0) ledger.charge(Stage::service, 8, period % calls, period % tenants);
+      clock += 4 + 2 * (period % 7);
+      ledger.settle(period, Nanoseconds(static_cast<std::int64_t>(clock)), ns_per_cycle,
+                    period % cores);
+      const auto pause =
+          std::chrono::steady_clock::now() + 1us;  // Service threads make one of 1 ms.
+      while (std::chrono::steady_clock::now() < pause) continue;
+    }
+  });
+  std::uint64_t last = 0;
+  for (int settled_between = 0; settled_between < 10'000;) {
+    const LedgerSums sums = ledger.sums();
+    const auto sum_of = [](const std::vector<std::uint64_t>& of) {
+      return std::accumulate(of.begin(), of.end(), std::uint64_t{0});
+    };
+    ASSERT_EQ(sum_of(sums.cores), sums.total());
+    ASSERT_EQ(sum_of(sums.calls) + sums.idle, sums.total());
+    ASSERT_EQ(sum_of(sums.tenants) + sums.idle, sums.total());
+    ASSERT_GE(sums.total(), last);
+    settled_between += sums.total() != last ? 1 : 0;
+    last = sums.total();
+  }
+}
+
+TEST_F(Ledger, adds_the_sums_of_several_threads) {
+  ledger.charge(Stage::service, 8, 1, 0);
+  ledger.settle(0, 6ns, ns_per_cycle, 0);
+  CpuLedger other{calls, tenants, cores};
+  other.settle(0, 10ns, ns_per_cycle, 1);
+  LedgerSums both(calls, tenants, cores);
+  both += ledger.sums();
+  both += other.sums();
+  EXPECT_EQ(both.total(), 16u);
+  EXPECT_EQ(both.stages[static_cast<std::size_t>(Stage::service)], 4u);
+  EXPECT_EQ(both.calls, (std::vector<std::uint64_t>{0, 6, 0}));
+  EXPECT_EQ(both.tenants, (std::vector<std::uint64_t>{6, 0}));
+  EXPECT_EQ(both.cores, (std::vector<std::uint64_t>{6, 10}));
+  EXPECT_EQ(both.idle, 10u);
 }
 
 TEST_F(Ledger, counts_the_charges_of_a_thread_with_other_work_less_the_time_of_other_threads) {
