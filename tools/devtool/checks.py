@@ -41,6 +41,7 @@ from devtool.tree import BUILD, CPP_SUFFIXES, ROOT, files, shown
 
 CLANG_FORMAT = "clang-format-19"
 PROBLEM_LINES_MAX = 80
+PROBLEM_END_LINES = 15  # Below the table.
 
 
 @dataclass(frozen=True)
@@ -146,12 +147,27 @@ def _print_table(rows: list[tuple[Step, Ended]], total_s: float) -> None:
     failed = [step.name for step, ended in rows if ended.outcome.problems]
     skipped = sum(ended.outcome.skipped for _, ended in rows)
     if failed:
+        if len(rows) > 1:  # They were said long ago, and a log may be cut.
+            _say_again([(step.name, ended.outcome.problems) for step, ended in rows])
         again = " ".join(f"--only {name}" for name in failed)
         print(f"\n{len(failed)} of {len(rows)} steps failed in {total}. Again: ./dev check {again}")
     else:
         but = f"all {len(rows)} steps" if not skipped else f"{len(rows) - skipped} steps"
         more = f", {skipped} skipped" if skipped else ""
         print(f"\n{but} passed{more} in {total}", flush=True)
+
+
+def _say_again(problems: Sequence[tuple[str, list[str]]]) -> None:
+    """The problems of the steps that failed, each with its first line and its last ones."""
+    for name, said in problems:
+        for problem in said:
+            first, *others = problem.splitlines() or [""]
+            left_out = len(others) - PROBLEM_END_LINES
+            print(f"\n{name}: {first}")
+            if left_out > 0:
+                print(f"… {left_out} lines, see above")
+            for line in others[-PROBLEM_END_LINES:]:
+                print(line)
 
 
 def _shortened(problem: str) -> str:

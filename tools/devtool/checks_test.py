@@ -54,6 +54,19 @@ def test_a_step_may_do_more_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert "whole" in out
 
 
+def test_below_the_table_each_problem_ends_once_more(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = "\n".join(f"line {k}" for k in range(30))
+    broken = Step("one", "says", lambda: Outcome([f"a job did not end:\n{lines}", "short"]))
+    monkeypatch.setattr(checks, "need_packages", lambda _: None)
+    monkeypatch.setattr(checks, "STEPS", (broken, Step("two", "says", Outcome)))
+    assert not check([])
+    below = capsys.readouterr().out.partition("two  ok")[2]
+    assert "one: a job did not end:\n… 15 lines, see above\nline 15\n" in below
+    assert "line 29\n\none: short\n\n1 of 2 steps failed" in below
+
+
 @pytest.fixture
 def order(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What a run of five steps did, in order: one measures, one runs beside, one needs a build."""
