@@ -10,14 +10,16 @@ import re
 import shutil
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from devtool.console import Refused, Status
+from devtool import unsteady
+from devtool.console import Refused, Status, say
 from devtool.debian_kernel import WORK, DebianKernel, need_kernel
 from devtool.environment import Package, need_packages
 from devtool.guest_screen import Screen
 from devtool.process import capture, run, run_logged
+from devtool.testing import AGAIN_MAX, ENDED_BY_ASSERTION, NEVER_AGAIN
 from devtool.tree import ROOT, shown
 
 PACKAGES = (
@@ -81,6 +83,15 @@ class Outcome:
         return said
 
     @property
+    def failed(self) -> list[str]:
+        return self._found(r"\[  FAILED  \] ([\w/.]+)(?:, where .*)? \(\d+ ms\)$")
+
+    @property
+    def failed_by_assertion(self) -> bool:
+        ended = any(ENDED_BY_ASSERTION.match(line) for line in self.lines)
+        return ended and not any(NEVER_AGAIN.search(line) for line in self.lines)
+
+    @property
     def skipped(self) -> frozenset[str]:
         return frozenset(self._found(r"\[  SKIPPED \] ([\w/.]+) \("))
 
@@ -102,10 +113,67 @@ class Guest:
     in_memory: bool = False
 
 
-def run_in_guest(guest: Guest, jobs: Sequence[Job]) -> tuple[list[str], dict[str, Outcome]]:
-    """Returns the problems found, and the output of each job."""
+@dataclass
+class Run:
+    """What one run of a virtual machine gave."""
+
+    problems: list[str]
+    outcomes: dict[str, Outcome]
+    limit_reached: bool = False
+
+
+def run_in_guest(
+    guest: Guest, jobs: Sequence[Job], record: Path = unsteady.FILE
+) -> tuple[list[str], dict[str, Outcome]]:
+    """Returns the problems found, and the output of each job.
+
+    A second machine runs the jobs that are worth it (to_run_again()), and `record` has what passed
+    only there.
+    """
     need_packages(PACKAGES)
     need_kernel(guest.kernel)
+    first = _run_once(guest, jobs)
+    again = to_run_again(jobs, first)
+    if not again:
+        return first.problems, first.outcomes
+    for problem in first.problems:
+        say(problem)
+    second = _run_once(replace(guest, name=f"{guest.name}-again"), again)
+    outcomes = first.outcomes | second.outcomes
+    if second.problems:
+        return [*first.problems, *second.problems], outcomes
+    names = [name for job in again for name in _unsteady(job, first.outcomes.get(job.name))]
+    names = list(dict.fromkeys(f"{guest.name}/{name}" for name in names))
+    say(f"passed only when run again, in a second virtual machine: {', '.join(names)}")
+    return unsteady.second_times(names, guest.name, record), outcomes
+
+
+def to_run_again(jobs: Sequence[Job], run: Run) -> list[Job]:
+    """The jobs that failed, if each did so by assertions of few tests, or because the machine ended
+    before it did: an emulator or a kernel that crashes says nothing of the programs in it."""
+    again: list[Job] = []
+    tests = 0
+    for job in jobs:
+        outcome = run.outcomes.get(job.name)
+        if problems_of([job], run.outcomes):
+            if not _ended_early(outcome) and not (outcome and outcome.failed_by_assertion):
+                return []
+            again.append(job)
+            tests += len(outcome.failed) if outcome else 0
+    return again if tests <= AGAIN_MAX and not run.limit_reached else []
+
+
+def _ended_early(outcome: Outcome | None) -> bool:
+    return outcome is None or outcome.status is None
+
+
+def _unsteady(job: Job, outcome: Outcome | None) -> list[str]:
+    if outcome is None or outcome.status is None:
+        return ["virtual machine"]
+    return [f"{job.name}/{test}" for test in outcome.failed]
+
+
+def _run_once(guest: Guest, jobs: Sequence[Job]) -> Run:
     disk = WORK / f"{guest.name}.{'cpio.gz' if guest.in_memory else 'img'}"
     console = WORK / f"{guest.name}.log"
     try:
@@ -128,7 +196,7 @@ def run_in_guest(guest: Guest, jobs: Sequence[Job]) -> tuple[list[str], dict[str
         problems.append(f"all that it said: {shown(console)}")
         if not outcomes:
             problems.append("\n".join(_plain(text)[-OUTPUT_LINES_MAX:]))
-    return problems, outcomes
+    return Run(problems, outcomes, code == EXIT_TIMED_OUT)
 
 
 def _run(guest: Guest, disk: Path, console: Path, status: Status) -> int:
