@@ -93,9 +93,15 @@ TEST_F(CallsBeside, may_not_come_once_the_thread_has_looked_without_any) {
   begin(1, __NR_read, pipe[0], buffer, 8);
   ASSERT_EQ(::write(pipe[1], "a", 1), 1);
   EXPECT_EQ(round(), (Answers{{1, 1}}));
-  const Instant before = now();
-  EXPECT_TRUE(round().empty());
-  EXPECT_LT(now() - before, 10s) << "a second on a quiet machine";
+  // Linux interrupts a look once or twice to take down the io_uring of an earlier test.
+  Nanoseconds look{};
+  for (int looks = 0; looks < 8 && look < 100ms; ++looks) {
+    const Instant before = now();
+    EXPECT_TRUE(round().empty());
+    look = now() - before;
+  }
+  EXPECT_GE(look, 100ms);
+  EXPECT_LT(look, 10s) << "a second on a quiet machine";
   begin_wait();
   EXPECT_EQ(add_beside(read_of(1, pipe[0])), Beside::refused);
 }
