@@ -18,6 +18,7 @@ import argparse
 import contextlib
 import json
 import os
+import select
 import statistics
 import subprocess
 import sys
@@ -57,6 +58,7 @@ HALF_TRIALS = 20
 WARM_UP = "ddm"  # The smallest reference.
 NO_VERDICT = "no target"
 INTERRUPTED = 130
+ANSWER_LIMIT_S = 600.0  # Of a peer, whose answers take seconds.
 Line = dict[str, Any]
 # Seconds by trial, of one round.
 Timing = Callable[[int], float]
@@ -85,9 +87,11 @@ class Row:
 
 
 class Peer:
-    """A process that answers a request a line; one that ends or refuses raises MissingError."""
+    """A process that answers a request a line; one that ends, refuses or gives no answer within
+    limit_s raises MissingError."""
 
-    def __init__(self, command: Sequence[str | Path]) -> None:
+    def __init__(self, command: Sequence[str | Path], limit_s: float = ANSWER_LIMIT_S) -> None:
+        self._limit_s = limit_s
         try:
             # A session of its own: Ctrl-C is for the measuring process, which ends this one.
             self._process = subprocess.Popen(
@@ -115,8 +119,11 @@ class Peer:
 
     def receive(self) -> float:
         """The seconds of its answer to what was sent."""
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
+        answers = self._process.stdout
+        assert answers is not None
+        if not select.select([answers], [], [], self._limit_s)[0]:
+            raise MissingError(f"the peer gave no answer within {self._limit_s:g} s")
+        line = answers.readline()
         if not line:
             raise MissingError(f"the peer's process ended with {self._process.wait()}")
         answer = json.loads(line)

@@ -97,6 +97,15 @@ def test_a_peer_answers_refuses_or_ends(peer: Peer) -> None:
         peer.ask(trials=1)
 
 
+def test_a_peer_that_hangs_is_given_up(tmp_path: Path) -> None:
+    script = tmp_path / "hangs.py"
+    script.write_text("import time; time.sleep(60)")
+    peer = Peer([sys.executable, script], limit_s=0.3)
+    with pytest.raises(MissingError, match=r"no answer within 0\.3 s"):
+        peer.ask(trials=1)
+    peer.close()
+
+
 def test_a_peer_that_does_not_start_is_named(tmp_path: Path) -> None:
     with pytest.raises(MissingError, match="does not start: Permission denied"):
         Peer([tmp_path])
