@@ -38,7 +38,12 @@ def test_a_second_check_of_one_tree_waits_for_the_first(
 
 
 ENDLESS = """
+import signal
 import sys
+at_sigint = signal.SIG_IGN if sys.argv[3] == "background" else signal.default_int_handler
+signal.signal(signal.SIGINT, at_sigint)
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from devtool import build, main, process
@@ -53,11 +58,15 @@ sys.exit(main.main(["check"]))
 """
 
 
+# A shell without job control lets programs of its background ignore SIGINT.
+@pytest.mark.parametrize("place", ["terminal", "background"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_that_ends_dev_ends_its_programs(number: signal.Signals, tmp_path: Path) -> None:
+def test_a_signal_that_ends_dev_ends_its_programs(
+    number: signal.Signals, place: str, tmp_path: Path
+) -> None:
     begun = tmp_path / "begun"
     tools = Path(main.__file__).parent.parent
-    command = [sys.executable, "-c", ENDLESS, str(tools), str(tmp_path)]
+    command = [sys.executable, "-c", ENDLESS, str(tools), str(tmp_path), place]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         try:
             patience = time.monotonic() + 60

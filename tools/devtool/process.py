@@ -26,7 +26,13 @@ def stop_all() -> None:
     with _sessions_lock:
         for group in _sessions:
             with suppress(ProcessLookupError):
-                os.killpg(group, signal.SIGINT)
+                _interrupt(group)
+
+
+def _interrupt(group: int) -> None:
+    """As Ctrl-C does; programs of a shell's background ignore SIGINT, and so do ours there."""
+    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    os.killpg(group, signal.SIGTERM if ignored else signal.SIGINT)
 
 
 def _go_on() -> None:
@@ -116,7 +122,7 @@ def run_logged(
                 record.write(line)
                 on_line(line.rstrip("\n"))
         except KeyboardInterrupt:
-            os.killpg(child.pid, signal.SIGINT)
+            _interrupt(child.pid)
             child.wait()
             raise
         finally:
