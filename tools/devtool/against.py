@@ -1,4 +1,5 @@
-"""./dev bench --against COMMIT: is this tree as fast as that commit was?
+"""./dev bench --against COMMIT, and --with SETTING: is this tree as fast as that commit was, or as
+it is without the setting?
 
 Both programs run in turns on the same machine, in random order, and each figure is the ratio of the
 two runs of a turn: a temporary disturbance of the machine affects both. A hypervisor may move the
@@ -14,6 +15,7 @@ import contextlib
 import json
 import math
 import random
+import re
 import shutil
 import statistics
 import subprocess
@@ -85,37 +87,53 @@ class Figure:
 
 
 def against(
-    commit: str, names: Sequence[str], rounds: int, seed: int | None, as_json: bool, record: bool
+    commit: str | None,
+    names: Sequence[str],
+    rounds: int,
+    seed: int | None,
+    as_json: bool,
+    record: bool,
+    settings: Sequence[str] = (),
 ) -> None:
-    """Prints the comparison. `rounds` 0: each benchmark's own. Errors: Refused."""
+    """Prints the comparison. `rounds` 0: each benchmark's own. `settings`: of this tree's program,
+    as `server.walls=on`; without a commit, it is compared with itself without them.
+
+    Errors: Refused.
+    """
     benches = chosen(names)
     if rounds and rounds < ROUNDS_MIN:
         raise Refused(f"--rounds is {rounds}; an interval needs {ROUNDS_MIN} or more", 2)
     known = tolerances.read()
-    sha = commit_of(commit)
+    variables = dict(map(_variable, settings))
+    sha = None if commit is None else commit_of(commit)
     here, dirty = this_tree()
-    itself = sha == here and not dirty
+    itself = sha == here and not dirty and not settings
+    words = [f"--against {commit}"] if commit is not None else []
+    command = " ".join(["./dev bench", *words, *(f"--with {setting}" for setting in settings)])
     if record and dirty:
         raise Refused(
             "--record keeps the figures of a commit: commit your changes first, then "
-            f"./dev bench --against {commit} --record",
+            f"{command} --record",
             2,
         )
+    state = f"{here}+changes" if dirty else here
     if dirty:
-        say(f"this tree has changes: what is compared is its present state, {here}+changes")
+        say(f"this tree has changes: what is compared is its present state, {state}")
     if itself:
         say(f"both are {sha}, built twice: what differs is noise")
     environment = speed_measures.plain_environment()
-    before = Side(sha, Program(built(sha), environment))
+    earlier = None if sha is None else Side(sha, Program(built(sha), environment))
     build.build(PRESET, [TARGET])
-    now_name = f"{here}+changes" if dirty else f"{here} again" if itself else here
-    now = Side(now_name, Program(build.folder(PRESET), environment))
+    release = build.folder(PRESET)
+    before = earlier or Side(state, Program(release, environment))
+    name = f"{here} again" if itself else state
+    now = Side(" ".join([name, *settings]), Program(release, environment | variables))
     seed = random.SystemRandom().randrange(1_000_000) if seed is None else seed
     benches, skipped = both_have(benches, before, now)
     for line in skipped:
         say(line)
     figures = [Figure(b.name, name, better) for b in benches for name, better in b.figures.items()]
-    say(f"seed {seed}: ./dev bench --against {commit} --seed {seed} takes the same order")
+    say(f"seed {seed}: {command} --seed {seed} takes the same order")
     try:
         left_out = measure(benches, before, now, rounds, random.Random(seed), figures)
     except KeyboardInterrupt:
@@ -130,14 +148,27 @@ def against(
     compared |= {"left_out": left_out}
     compared |= {"figures": [as_object(one, known) for one in figures]}
     if record and itself:
+        assert sha is not None
         tolerances.record({one.title: one.seen() for one in figures}, sha, machine())
     elif record:
-        command = " ".join(["./dev bench --against", commit, *(one.name for one in benches)])
+        whole = " ".join([command, *(one.name for one in benches)])
         with RECORDS.open("a") as records:
-            records.write(json.dumps(about(command) | compared) + "\n")
+            records.write(json.dumps(about(whole) | compared) + "\n")
         say(f"1 result added to {shown(RECORDS)}")
     if as_json:
         print(json.dumps(compared))
+
+
+def _variable(setting: str) -> tuple[str, str]:
+    """The variable of `server.walls=on`: K2K_SERVER_WALLS, `on`."""
+    key, equals, value = setting.partition("=")
+    if not equals or not re.fullmatch(r"[a-z_0-9]+(\.[a-z_0-9]+)+", key):
+        raise Refused(
+            f"--with takes a setting, as server.walls=on, not {setting}; "
+            "`./dev k2k help config` lists them",
+            2,
+        )
+    return "K2K_" + key.upper().replace(".", "_"), value
 
 
 def measure(

@@ -148,7 +148,7 @@ def test_bad_words_are_one_line_with_the_remedy() -> None:
         "--against: no benchmark nonsense; there are: grep, pread, throughput"
     )
     assert refused("HEAD", "--rounds", "1") == "--rounds is 1; an interval needs 2 or more"
-    with pytest.raises(Refused, match="--rounds, --seed and --json go with --against COMMIT"):
+    with pytest.raises(Refused, match="--rounds, --seed and --json go with --against COMMIT or "):
         main._dispatch(["bench", "--json"])
 
 
@@ -210,6 +210,31 @@ def test_a_comparison_of_two_commits_is_recorded(
     assert line["against"] == against.commit_of("HEAD~1")
     figure = line["figures"][0]
     assert (figure["figure"], figure["ratio"], figure["verdict"]) == ("ms", 2, "faster")
+
+
+def test_a_setting_is_compared_with_the_program_without_it(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert repository.exists()
+    variables: list[str | None] = []
+
+    def measure(program: Program) -> dict[str, float]:
+        variables.append(program.environment.get("K2K_SERVER_WALLS"))
+        return {"ms": 80.0}
+
+    monkeypatch.setattr(against, "BENCHES", (against.Bench("grep", 2, {"ms": "lower"}, measure),))
+    monkeypatch.setattr(against, "RECORDS", tmp_path / "against.jsonl")
+    monkeypatch.setattr("devtool.build.build", lambda *_: None)
+    monkeypatch.setattr(against, "_listed", lambda _: set())
+    main._dispatch(["bench", "--with", "server.walls=on", "--seed", "1", "--record", "grep"])
+    assert sorted(variables, key=str) == [None, None, "on", "on"]
+    line = json.loads((tmp_path / "against.jsonl").read_text())
+    assert line["command"] == "./dev bench --with server.walls=on grep"
+    assert line["now"] == f"{line['against']} server.walls=on"
+    for setting in ("walls", "server.walls", "walls=on", "Server.walls=on"):
+        with pytest.raises(Refused, match=f"--with takes a setting, .* not {setting}; ") as no:
+            main._dispatch(["bench", "--with", setting])
+        assert "\n" not in str(no.value)
 
 
 def test_a_table_has_a_line_a_figure() -> None:

@@ -129,17 +129,26 @@ def _parser() -> argparse.ArgumentParser:
         f"NAME is then one of: {', '.join(bench.name for bench in against.BENCHES)}",
     )
     benches.add_argument(
+        "--with",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="SETTING",
+        help="a setting of this tree's program, as server.walls=on; may be repeated; without "
+        "--against the program is compared with itself without it",
+    )
+    benches.add_argument(
         "--rounds",
         type=int,
         default=0,
         metavar="N",
-        help="with --against: the turns of each benchmark",
+        help="of a comparison: the turns of each benchmark",
     )
     benches.add_argument(
-        "--seed", type=int, metavar="N", help="with --against: the order of the runs (random)"
+        "--seed", type=int, metavar="N", help="of a comparison: the order of the runs (random)"
     )
     benches.add_argument(
-        "--json", action="store_true", help="with --against: the last line is one object"
+        "--json", action="store_true", help="of a comparison: the last line is one object"
     )
 
     site = add("docs", "build the site from the Markdown, the headers and the docstrings", _docs)
@@ -223,14 +232,17 @@ def _check(chosen: argparse.Namespace) -> int:
 
 
 def _bench(chosen: argparse.Namespace) -> int:
-    if chosen.against is not None:
+    if chosen.against is not None or chosen.settings:
         against.against(
             *(chosen.against, chosen.names, chosen.rounds, chosen.seed),
-            *(chosen.json, chosen.record),
+            *(chosen.json, chosen.record, chosen.settings),
         )
         return 0
     if chosen.rounds or chosen.json or chosen.seed is not None:
-        raise Refused("bench: --rounds, --seed and --json go with --against COMMIT; add it", 2)
+        raise Refused(
+            "bench: --rounds, --seed and --json go with --against COMMIT or --with SETTING; add it",
+            2,
+        )
     bench(chosen.names, chosen.record)
     return 0
 
