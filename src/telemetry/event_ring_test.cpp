@@ -68,6 +68,7 @@ TEST(EventRing, never_shows_a_reader_half_an_event) {
     for (std::uint64_t number = 0; !stop.load(std::memory_order_relaxed); ++number) {
       ring->record(event_of(number));
       if (number == EventRing::capacity) overwrites.store(true, std::memory_order_relaxed);
+      std::this_thread::yield();  // Else a slow reader's events are gone at the end of each look.
     }
   });
   while (!overwrites.load(std::memory_order_relaxed)) std::this_thread::yield();
