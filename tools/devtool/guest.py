@@ -142,7 +142,7 @@ def run_in_guest(
     outcomes = first.outcomes | second.outcomes
     if second.problems:
         return [*first.problems, *second.problems], outcomes
-    names = [name for job in again for name in _unsteady(job, first.outcomes.get(job.name))]
+    names = [name for job in again for name in _unsteady(job, first)]
     names = list(dict.fromkeys(f"{guest.name}/{name}" for name in names))
     say(f"passed only when run again, in a second virtual machine: {', '.join(names)}")
     return unsteady.second_times(names, guest.name, record), outcomes
@@ -151,26 +151,21 @@ def run_in_guest(
 def to_run_again(jobs: Sequence[Job], run: Run) -> list[Job]:
     """The jobs that failed, if each did so by assertions of few tests, or because the machine ended
     before it did: an emulator or a kernel that crashes says nothing of the programs in it."""
-    again: list[Job] = []
-    tests = 0
-    for job in jobs:
-        outcome = run.outcomes.get(job.name)
-        if problems_of([job], run.outcomes):
-            if not _ended_early(outcome) and not (outcome and outcome.failed_by_assertion):
-                return []
-            again.append(job)
-            tests += len(outcome.failed) if outcome else 0
-    return again if tests <= AGAIN_MAX and not run.limit_reached else []
+    again = [job for job in jobs if problems_of([job], run.outcomes)]
+    tests = sum(len(run.outcomes[job.name].failed) for job in again if job.name in run.outcomes)
+    own = all(_left_over(job, run) or run.outcomes[job.name].failed_by_assertion for job in again)
+    return again if tests <= AGAIN_MAX and own and not run.limit_reached else []
 
 
-def _ended_early(outcome: Outcome | None) -> bool:
-    return outcome is None or outcome.status is None
+def _left_over(job: Job, run: Run) -> bool:
+    """Did the machine end before the job did?"""
+    return job.name not in run.outcomes or run.outcomes[job.name].status is None
 
 
-def _unsteady(job: Job, outcome: Outcome | None) -> list[str]:
-    if outcome is None or outcome.status is None:
+def _unsteady(job: Job, run: Run) -> list[str]:
+    if _left_over(job, run):
         return ["virtual machine"]
-    return [f"{job.name}/{test}" for test in outcome.failed]
+    return [f"{job.name}/{test}" for test in run.outcomes[job.name].failed]
 
 
 def _run_once(guest: Guest, jobs: Sequence[Job]) -> Run:
