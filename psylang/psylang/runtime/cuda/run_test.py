@@ -23,11 +23,18 @@ __all__ = ["compiled", "gpu", "session_cache"]
 pytestmark = pytest.mark.usefixtures("compiled")
 
 
+def launch_at_most(items: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Launches of so many items, as if the GPU were slow. A launch that in truth takes long, on a
+    busy computer, shortens none after it."""
+    monkeypatch.setattr(kernel, "FIRST_ITEMS", items)
+    monkeypatch.setattr(kernel, "GROWTH_MAX", 1)
+    monkeypatch.setattr(kernel, "LAUNCH_S", 1e9)
+
+
 @pytest.fixture
 def short_launches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Launches of some seven items, as if the GPU were slow."""
-    monkeypatch.setattr(kernel, "FIRST_ITEMS", 7)
-    monkeypatch.setattr(kernel, "GROWTH_MAX", 1)
+    """Launches of seven items."""
+    launch_at_most(7, monkeypatch)
     monkeypatch.setattr(execute, "TOGETHER_MIN", 2)
 
 
@@ -97,8 +104,7 @@ def test_a_long_sequence_is_computed_in_pieces(launches: list[str]) -> None:
 def test_a_search_is_computed_in_pieces(
     monkeypatch: pytest.MonkeyPatch, launches: list[str]
 ) -> None:
-    monkeypatch.setattr(kernel, "FIRST_ITEMS", 200)
-    monkeypatch.setattr(kernel, "GROWTH_MAX", 1)
+    launch_at_most(200, monkeypatch)
     agree(models.predator_prey(9), GAME, trials=2, seed=3)
     # The first trial: four pieces of at most 200 of 729 candidates, and the rest of the trial. The
     # second: as many candidates as were tried before.
