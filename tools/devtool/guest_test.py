@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -150,6 +151,13 @@ def test_what_a_second_machine_passes_is_recorded_and_forgiven_once(
 
     runs += [died, Run(["A.b failed again"], {})]
     assert run_in_guest(machine, JOBS, record)[0] == ["A.b failed", "A.b failed again"]
+
+
+def test_the_emulator_has_one_core_so_that_no_write_of_its_threads_is_seen_late() -> None:
+    words = guest._machine(Guest("here", KERNEL_6_1, "max", []), Path("here.img"))
+    core = words.index("--cpu-list") + 1
+    assert int(words[core]) in os.sched_getaffinity(0)
+    assert words[core + 1] == "qemu-system-x86_64"
 
 
 def test_programs_come_with_their_libraries() -> None:
