@@ -99,7 +99,7 @@ Result<nlohmann::ordered_json> graph500_modes(const RuntimeConfig&, Effort effor
       {"huge_pages", modes->huge() ? "given" : "not available"},
       {"scale", std::stoi(scale)},
       {"modes", table},
-      {"time", times},
+      {"times", times},
       {"goals", nlohmann::ordered_json::array({goal_row(graph_overhead, overhead)})}};
 }
 

@@ -93,7 +93,7 @@ Result<nlohmann::ordered_json> mapped_inputs(const RuntimeConfig&, Effort effort
   return nlohmann::ordered_json{{"bits_identical", true},  // An error otherwise.
                                 {"huge_pages", (*programs)[0].huge() ? "given" : "not available"},
                                 {"modes", table},
-                                {"time", times}};
+                                {"times", times}};
 }
 
 }  // namespace k2k::bench

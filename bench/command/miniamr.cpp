@@ -116,7 +116,7 @@ Result<nlohmann::ordered_json> miniamr_memory(const RuntimeConfig&, Effort effor
   return nlohmann::ordered_json{
       {"cells_identical", true},  // An error otherwise.
       {"watermarks", rows},
-      {"time", nlohmann::ordered_json::array({ratio_row("low / high watermark", low_by_high)})},
+      {"times", nlohmann::ordered_json::array({ratio_row("low / high watermark", low_by_high)})},
       {"limit", available ? std::to_string(limit) + " MiB" : "not available"}};
 }
 

@@ -167,7 +167,15 @@ def _run_system(name: str) -> Iterator[dict[str, object]]:
     if numbers is None:
         raise Refused(f"{title} ended with {done.returncode}")
     say(done.stdout.splitlines()[-1])
-    yield about(title) | {"schema": schema_of(name)} | numbers
+    yield record_of(name, title, numbers)
+
+
+def record_of(name: str, title: str, numbers: dict[str, object]) -> dict[str, object]:
+    """Errors: Refused, for a number with the name of a fact about the run."""
+    facts = about(title)
+    if both := sorted(facts.keys() & numbers.keys()):
+        raise Refused(f"{title}: its {', '.join(both)} would hide the run's own; rename it")
+    return facts | {"schema": schema_of(name)} | numbers
 
 
 def about(command: str) -> dict[str, object]:

@@ -2,7 +2,10 @@
 
 import re
 
+import pytest
+
 from devtool import bench, report_labs
+from devtool.console import Refused
 from devtool.tree import ROOT
 
 
@@ -19,3 +22,11 @@ def test_a_group_has_benchmarks_and_one_records_every_laboratory_of_the_page() -
     shown = [one.bench for one in report_labs.LABORATORIES]
     shown.remove("translation_simulated")  # The same on every machine: recorded alone.
     assert bench.GROUPS["governor_labs"] == shown
+
+
+def test_no_number_hides_a_fact_about_its_run() -> None:
+    record = bench.record_of("roundtrip", "k2k bench roundtrip --json", {"p50_us": 1})
+    assert record["p50_us"] == 1
+    assert record["command"] == "k2k bench roundtrip --json"
+    with pytest.raises(Refused, match="its time would hide the run's own"):
+        bench.record_of("roundtrip", "k2k bench roundtrip --json", {"time": [1]})
