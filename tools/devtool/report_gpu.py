@@ -306,7 +306,9 @@ def _interference(records: list[Record]) -> list[str]:
         )
         rows.append([f"{one['victim']}, {one['comparison']}", one["setting"], *figures])
     heading = ["", "setting", "run delay", "CPU time", "wall time", "requests/s", "pairs"]
-    sound = "" if result["a_a_contains_0"] else "Equal arms differ: the machine was not quiet.\n"
+    # Before schema 3 a study was sound only if no interval of equal arms excluded 0.
+    quiet = result["a_a"]["sound"] if "a_a" in result else result["a_a_contains_0"]
+    sound = "" if quiet else "Equal arms differ: the machine was not quiet.\n"
     title = "A CPU program beside a kernel's reads (k2k lab interference)"
     return [_titled(title, heading, rows), *([sound] if sound else [])]
 

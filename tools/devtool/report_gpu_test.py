@@ -173,6 +173,13 @@ def test_interference_shows_its_comparisons_and_an_unquiet_machine(tmp_path: Pat
     assert page(tmp_path).count("k2k lab interference") == 1
 
 
+@pytest.mark.parametrize("sound", [True, False])
+def test_interference_is_as_sound_as_its_equal_arms(tmp_path: Path, sound: bool) -> None:
+    result = {"kind": "result", "comparisons": [], "a_a": {"sound": sound}}
+    record_in(tmp_path, "run", interference=[{"kind": "plan"}, result])
+    assert ("Equal arms differ" in page(tmp_path)) is not sound
+
+
 def test_python_and_psylang_have_tables(tmp_path: Path) -> None:
     model = {
         **{"model": "ddm", "precision": "f32", "sequences": 1000000, "trials": 1},

@@ -18,6 +18,9 @@ constexpr const char* figure_names[] = {"loss",   "rate",      "less",       "se
                                         "rates",  "wakes",     "interrupts", "sleep",
                                         "sleeps", "inflation", "none"};
 
+// The source of a claim about each of the paper's GPU programs (program_sources).
+constexpr const char* every_program = "programs";
+
 Result<Claim> claim_of(const toml::table& table) {
   Claim claim;
   const auto text = [&](const char* key) { return table[key].value_or(std::string()); };
@@ -31,6 +34,7 @@ Result<Claim> claim_of(const toml::table& table) {
   claim.setting = text("setting");
   claim.victim = text("victim");
   claim.other = text("other");
+  claim.counter = text("counter");
   claim.because = text("because");
   claim.ratio = table["ratio"].value_or(0.0);
   if (text("better") == "lower") claim.better = bench::Better::lower;
@@ -44,6 +48,11 @@ Result<Claim> claim_of(const toml::table& table) {
       std::end(figure_names)) {
     return wrong(fmt::format("has the figure '{}'; there are {}", claim.figure,
                              fmt::join(figure_names, ", ")));
+  }
+  const bool counts = claim.counter == "cache_misses" || claim.counter == "branch_misses";
+  if ((claim.figure == "inflation") != counts) {
+    return wrong(
+        "needs a counter, cache_misses or branch_misses, for the figure 'inflation' alone");
   }
   if (claim.figure == "none") {
     if (claim.because.empty()) return wrong("has no figure, and no reason for it");
@@ -87,12 +96,16 @@ class Judge {
     std::vector<const Outcome*> all;
     for (const Outcome& one : outcomes_) {
       if (one.comparison.kind == kind && one.comparison.setting == setting &&
-          one.comparison.source == claim_.source && one.problem.empty() &&
-          one.figures.wall.pairs >= 2) {
+          is_of(one.comparison.source) && one.problem.empty() && one.figures.wall.pairs >= 2) {
         all.push_back(&one);
       }
     }
     return all;
+  }
+  [[nodiscard]] bool is_of(const std::string& source) const {
+    if (claim_.source != every_program) return source == claim_.source;
+    return std::find(program_sources.begin(), program_sources.end(), source) !=
+           program_sources.end();
   }
   Found picked(Kind kind, const std::string& setting, Member member) const {
     const std::vector<const Outcome*> all = of(kind, setting);
@@ -100,14 +113,26 @@ class Judge {
     std::vector<bench::Interval> ratios;
     ratios.reserve(all.size());
     for (const Outcome* one : all) ratios.push_back(ratio_of(one->figures.*member));
-    if (claim_.pick == "mean") return {mean_of(ratios), fmt::format("{} victims", all.size())};
+    const bool programs = claim_.source == every_program;
+    if (claim_.pick == "mean") {
+      const char* of_what = programs ? "pairs of a victim and a source" : "victims";
+      return {mean_of(ratios), fmt::format("{} {}", all.size(), of_what)};
+    }
     const std::size_t most = most_of(ratios);
-    return {ratios[most], all[most]->comparison.victim.name};
+    const Comparison& which = all[most]->comparison;
+    return {ratios[most], programs ? fmt::format("{} beside {}", which.victim.name, which.source)
+                                   : which.victim.name};
   }
   // The figure, if this machine shows sleep states.
   Found sleeping(Found found) const {
+    // Without sleep states a study has cores that are idle under its first setting only.
+    for (const Outcome& one : outcomes_) {
+      if (one.comparison.kind == Kind::idle && one.figures.wall.pairs > 0 &&
+          !one.figures.sleep_shown) {
+        return {{}, no_sleep_states, false};
+      }
+    }
     for (const Outcome* one : of(Kind::idle, claim_.setting)) {
-      if (!one->figures.sleep_shown) return {{}, no_sleep_states, false};
       if (one->figures.mean_asleep_before < asleep_least) {
         return {{}, "other programs kept the cores awake", false};
       }
@@ -117,14 +142,27 @@ class Judge {
     }
     return found;
   }
-  // The CPU time of one victim, beside the source against without requests.
+  // What a hardware counter counts of all victims, beside the source against without requests; the
+  // CPU time of one victim where there is no counter.
   Found inflation() const {
+    if (Found counted = by_counter(); counted.ours) return counted;
     for (const Outcome* one : of(Kind::service, claim_.setting)) {
       if (one->comparison.victim.name != claim_.victim) continue;
       return {ratio_of(one->figures.inflation),
               fmt::format("CPU time of {}; no hardware counter", claim_.victim)};
     }
     return {{}, fmt::format("needs the victim {}", claim_.victim)};
+  }
+  Found by_counter() const {
+    const Member member =
+        claim_.counter == "cache_misses" ? &Figures::cache_misses : &Figures::branch_misses;
+    std::vector<bench::Interval> ratios;
+    for (const Outcome* one : of(Kind::service, claim_.setting)) {
+      const Estimate& counted = one->figures.*member;
+      if (counted.pairs >= 2) ratios.push_back(ratio_of(counted));
+    }
+    if (ratios.empty()) return {};
+    return {mean_of(ratios), fmt::format("counted in user mode, {} victims", ratios.size())};
   }
   // One victim against another.
   Found less() const {

@@ -27,6 +27,7 @@ struct Claim {
   std::string setting;
   std::string victim;
   std::string other;
+  std::string counter;
   std::string because;
   double ratio = 0;
   bench::Better better = bench::Better::higher;

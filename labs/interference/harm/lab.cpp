@@ -53,17 +53,20 @@ struct Options {
   bool resume = false;
 };
 
+constexpr const char* settling_key = "settling_auto_s";
+
 // Everything that runs depend on; a study goes on only with the same.
 ordered_json plan_of(const StudyOptions& options, const std::vector<Comparison>& comparisons) {
   ordered_json list = ordered_json::array();
-  for (const Comparison& one : comparisons) list.push_back(one.key());
-  return {{"kind", "plan"},
-          {"schema", schema},
-          {"seed", options.seed},
-          {"threads", options.threads},
-          {"run_s", options.run_s},
-          {"comparisons", list},
-          {"rounds", ordered_json::object()},
+  bool has_auto = false;
+  for (const Comparison& one : comparisons) {
+    list.push_back(one.key());
+    has_auto = has_auto || is_automatic(one.setting, options.config);
+  }
+  return {{"kind", "plan"},         {"schema", schema},
+          {"seed", options.seed},   {"threads", options.threads},
+          {"run_s", options.run_s}, {settling_key, has_auto ? options.settling_auto_s : 0.0},
+          {"comparisons", list},    {"rounds", ordered_json::object()},
           {"machine", machine()}};
 }
 
@@ -71,7 +74,8 @@ bool same_plan(const ordered_json& a, const ordered_json& b) {
   for (const char* key : {"seed", "threads", "run_s", "comparisons"}) {
     if (a.at(key) != b.at(key)) return false;
   }
-  return true;
+  // Earlier studies measured `auto` from its first moment on, and have no such key.
+  return a.value(settling_key, 0.0) == b.value(settling_key, 0.0);
 }
 
 // Finds the rounds of each loop, and leaves out victims that this machine cannot run.
@@ -155,9 +159,13 @@ std::string table(const ordered_json& result, bool color) {
   }
   return cli::text_table(lines, color) + notes + "\n" + settings_text(result["settings"], color) +
          cli::text_table(claims, color) +
-         (result["a_a_contains_0"] == true
+         (result["a_a"]["sound"] == true
               ? ""
-              : "Equal arms differ: the machine was not quiet enough for these figures.\n");
+              : fmt::format(
+                    "{} of {} intervals of equal arms exclude 0, more than chance explains: "
+                    "the machine was not quiet enough for these figures.\n",
+                    result["a_a"]["beside_0"].get<unsigned>(),
+                    result["a_a"]["intervals"].get<unsigned>()));
 }
 
 Result<StudyOptions> study_options(const Options& options, const RuntimeConfig& config) {
@@ -166,6 +174,7 @@ Result<StudyOptions> study_options(const Options& options, const RuntimeConfig& 
   if (config.backend == "cuda" && on_gpu::launch_reads != nullptr) {
     study.kernel = on_gpu::launch_reads;
   }
+  study.sleep_shown = read_counters().asleep_s >= 0;
   study.run_s = options.wanted.quick ? run_s_quick : run_s_usual;
   study.longest_s = options.wanted.quick ? quick_s : 0;
   if (!options.run.empty() && (!read_number(options.run, study.run_s) || study.run_s < run_s_min ||
@@ -321,7 +330,8 @@ cli::Run add_lab(cli::CommandLine& line, cli::Context& context) {
   line.flag("--quick", options->wanted.quick, "Three victims and settings, in three minutes");
   line.option("--run", options->run, "Length of a run of a victim in seconds (0.5)");
   line.option("--pairs", options->pairs, "Most pairs of a comparison (200)");
-  line.option("--seconds", options->seconds, "Time of all comparisons together (no limit)");
+  line.option("--seconds", options->seconds,
+              "Time of all comparisons together, of which each has four pairs at least (no limit)");
   line.option("--out", options->out, "Append each record to this file, as JSON lines");
   line.flag("--resume", options->resume, "Go on with the study in the file of --out");
   line.option("--html", options->html, "Write the page of the study to this file");

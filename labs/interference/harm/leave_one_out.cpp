@@ -87,20 +87,23 @@ double constant_without(const std::map<std::string, double>& factors, const std:
   return count == 0 ? k2k::governor::LossFilter::unseen : std::max(1.0, std::exp(sum / count));
 }
 
+std::size_t number_of(const std::vector<LeftOut>& victims, bool LeftOut::* what) {
+  return static_cast<std::size_t>(std::count_if(victims.begin(), victims.end(),
+                                                [what](const LeftOut& one) { return one.*what; }));
+}
+
 }  // namespace
 
-std::size_t AutoPoint::kept() const {
-  return static_cast<std::size_t>(
-      std::count_if(victims.begin(), victims.end(), [](const LeftOut& one) { return one.kept; }));
-}
+std::size_t AutoPoint::kept() const { return number_of(victims, &LeftOut::kept); }
+std::size_t AutoPoint::exceeded() const { return number_of(victims, &LeftOut::exceeded); }
+std::size_t AutoPoint::needless() const { return number_of(victims, &LeftOut::needless); }
 
-std::size_t AutoPoint::needless() const {
-  return static_cast<std::size_t>(std::count_if(victims.begin(), victims.end(),
-                                                [](const LeftOut& one) { return one.needless; }));
-}
-
-bool AutoPoint::met() const {
-  return static_cast<double>(kept()) >= victims_kept * static_cast<double>(victims.size());
+bench::Verdict AutoPoint::verdict() const {
+  const auto enough = [this](std::size_t count) {
+    return static_cast<double>(count) >= victims_kept * static_cast<double>(victims.size());
+  };
+  if (enough(kept())) return bench::Verdict::met;
+  return enough(victims.size() - exceeded()) ? bench::Verdict::cannot_tell : bench::Verdict::missed;
 }
 
 std::vector<AutoPoint> auto_points_of(const std::vector<Outcome>& outcomes) {
@@ -123,8 +126,11 @@ std::vector<AutoPoint> auto_points_of(const std::vector<Outcome>& outcomes) {
     left.constant = constant_without(factors, left.victim);
     const Estimate& wall = one.figures.wall;
     left.loss = {loss_of(wall.low), loss_of(wall.mean), loss_of(wall.high), wall.pairs};
-    left.scaled_high = left.loss.high * k2k::governor::LossFilter::unseen / left.constant;
+    const double scale = k2k::governor::LossFilter::unseen / left.constant;
+    left.scaled_low = left.loss.low * scale;
+    left.scaled_high = left.loss.high * scale;
     left.kept = left.scaled_high <= loss_max + loss_slack;
+    left.exceeded = left.scaled_low > loss_max + loss_slack;
     if (const Outcome* const base = without_cap(outcomes, comparison)) {
       left.rate = std::exp(one.figures.rate_level.mean - base->figures.rate_level.mean);
       left.needless = left.loss.high < loss_max / 2 && left.rate < rate_cut;
@@ -142,18 +148,20 @@ ordered_json json_of(const AutoPoint& point) {
                        {"factor", nullptr},
                        {"constant", rounded(one.constant)},
                        {"loss", json_of(one.loss)},
+                       {"scaled_low", rounded(one.scaled_low)},
                        {"scaled_high", rounded(one.scaled_high)},
                        {"kept", one.kept},
+                       {"exceeded", one.exceeded},
                        {"rate_to_base", nullptr},
                        {"needless", one.needless}});
     if (one.rate > 0) victims.back()["rate_to_base"] = rounded(one.rate);
     if (one.factor > 0) victims.back()["factor"] = rounded(one.factor);
   }
-  return {{"source", point.source},     {"setting", point.setting},
-          {"loss_max", point.loss_max}, {"assumed", k2k::governor::LossFilter::unseen},
-          {"kept", point.kept()},       {"of", point.victims.size()},
-          {"met", point.met()},         {"needless", point.needless()},
-          {"victims", victims}};
+  return {{"source", point.source},       {"setting", point.setting},
+          {"loss_max", point.loss_max},   {"assumed", k2k::governor::LossFilter::unseen},
+          {"kept", point.kept()},         {"exceeded", point.exceeded()},
+          {"of", point.victims.size()},   {"verdict", bench::name_of(point.verdict())},
+          {"needless", point.needless()}, {"victims", victims}};
 }
 
 }  // namespace k2k::labs::harm

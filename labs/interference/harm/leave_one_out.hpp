@@ -13,11 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "bench/verdict.hpp"
 #include "labs/interference/harm/study.hpp"
 
 namespace k2k::labs::harm {
 
-// The upper end of the loss may exceed the permitted loss by this part of the work.
+// The loss may exceed the permitted loss by this part of the work.
 inline constexpr double loss_slack = 0.005;
 inline constexpr double rate_cut = 0.9;
 // So many of the victims must keep it.
@@ -25,11 +26,13 @@ inline constexpr double victims_kept = 0.8;
 
 struct LeftOut {
   std::string victim = {};
-  double factor = 0;       // Its own, under budgets; 0: not measured.
-  double constant = 0;     // From the others: the geometric mean of their factors, at least 1.
-  Estimate loss = {};      // Of the work that it wanted to do, under `auto` as it is,
-  double scaled_high = 0;  // and the upper end if `auto` had used `constant`.
-  bool kept = false;
+  double factor = 0;      // Its own, under budgets; 0: not measured.
+  double constant = 0;    // From the others: the geometric mean of their factors, at least 1.
+  Estimate loss = {};     // Of the work that it wanted to do, under `auto` as it is,
+  double scaled_low = 0;  // and its ends if `auto` had used `constant`.
+  double scaled_high = 0;
+  bool kept = false;      // The whole interval is below the permitted loss,
+  bool exceeded = false;  // or none of it is.
   // `auto` cut the accelerator's rate below `rate_cut` of what it has without a cap although the
   // victim lost less than half of the permitted loss: it throttled for somebody else's load.
   double rate = 0;  // Of the rate without a cap; 0: not measured.
@@ -43,8 +46,10 @@ struct AutoPoint {
   std::vector<LeftOut> victims = {};
 
   [[nodiscard]] std::size_t kept() const;
+  [[nodiscard]] std::size_t exceeded() const;
   [[nodiscard]] std::size_t needless() const;
-  [[nodiscard]] bool met() const;
+  // Met if enough victims kept it, missed if too many exceeded it.
+  [[nodiscard]] bench::Verdict verdict() const;
 };
 
 // Every setting with the word "loss=", by source. Victims with one thread are left out of the

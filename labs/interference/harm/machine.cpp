@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bench/thread_cores.hpp"
+#include "labs/interference/harm/user_counters.hpp"
 
 namespace k2k::labs::harm {
 
@@ -139,7 +140,7 @@ nlohmann::ordered_json machine() {
           {"load", text_of("/proc/loadavg")},
           {"frequency_governor", governor.empty() ? "not shown" : governor},
           {"sleep_states", sleep_states()},
-          {"hardware_counters", ::access("/sys/bus/event_source/devices/cpu", F_OK) == 0}};
+          {"hardware_counters", has_hardware_counters()}};
 }
 
 }  // namespace k2k::labs::harm

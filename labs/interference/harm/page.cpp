@@ -17,7 +17,8 @@ using nlohmann::ordered_json;
 using telemetry::in_html;
 
 constexpr const char* own_rules =
-    ".cannot-tell,.not-measured,.not-measurable-here{color:#57606a}\n";
+    ".cannot-tell,.not-measured,.not-measurable-here{color:#57606a}\n"
+    ".matrix th{vertical-align:bottom}.matrix th span{writing-mode:vertical-rl}\n";
 
 std::string ratio_text(const ordered_json& ours) {
   if (ours.is_null()) return "-";
@@ -49,24 +50,112 @@ std::string comparisons_table(const ordered_json& comparisons) {
   std::string rows;
   for (const ordered_json& one : comparisons) {
     if (!one["problem"].is_null()) {
-      rows += fmt::format("<tr><td>{}<td>{}<td>{}<td colspan=5>not measured: {}</tr>\n",
-                          in_html(one["victim"]), in_html(one["comparison"]),
-                          in_html(one["setting"]), in_html(one["problem"]));
+      rows +=
+          fmt::format("<tr><td>{}<td>{}<td>{}<td>{}<td colspan=5>not measured: {}</tr>\n",
+                      in_html(one["victim"]), in_html(one["source"]), in_html(one["comparison"]),
+                      in_html(one["setting"]), in_html(one["problem"]));
       continue;
     }
     rows += fmt::format(
-        "<tr><td>{}<td>{}<td>{}<td class=number>{}<td class=number>{}<td class=number>{}"
+        "<tr><td>{}<td>{}<td>{}<td>{}<td class=number>{}<td class=number>{}<td class=number>{}"
         "<td class=number>{}<td>{}</tr>\n",
-        in_html(one["victim"]), in_html(one["comparison"]), in_html(one["setting"]),
-        percent(one["run_delay"]), percent(one["inflation"]), percent(one["wall"]),
-        one["pairs"].get<std::size_t>(), in_html(one["end"]));
+        in_html(one["victim"]), in_html(one["source"]), in_html(one["comparison"]),
+        in_html(one["setting"]), percent(one["run_delay"]), percent(one["inflation"]),
+        percent(one["wall"]), one["pairs"].get<std::size_t>(), in_html(one["end"]));
   }
-  return "<div class=wide><table><tr><th>victim<th>comparison<th>setting<th>run delay added"
-         "<th>CPU time<th>wall time<th>pairs<th>end</tr>\n" +
-         rows + "</table></div>\n";
+  return "<details><summary>All of them</summary>\n<div class=wide><table><tr><th>victim<th>source"
+         "<th>comparison<th>setting<th>run delay added<th>CPU time<th>wall time<th>pairs<th>end"
+         "</tr>\n" +
+         rows + "</table></div></details>\n";
 }
 
-// Horizontal bars with their intervals: the victims' wall time, B against A.
+// A comparison of a victim beside the service.
+bool is_of_service(const ordered_json& one) {
+  return one["comparison"] == "service" && one["problem"].is_null();
+}
+
+// The values of a key, each once, in the order of the comparisons.
+std::vector<std::string> every(const ordered_json& comparisons, const char* key) {
+  std::vector<std::string> all;
+  for (const ordered_json& one : comparisons) {
+    const std::string value = one[key];
+    if (is_of_service(one) && std::find(all.begin(), all.end(), value) == all.end()) {
+      all.push_back(value);
+    }
+  }
+  return all;
+}
+
+std::string matrix_cell(const ordered_json& comparisons, const std::string& victim,
+                        const std::string& source, const std::string& setting) {
+  constexpr double darkest = 0.5;  // A loss.
+  for (const ordered_json& one : comparisons) {
+    if (!is_of_service(one) || one["victim"] != victim || one["source"] != source ||
+        one["setting"] != setting) {
+      continue;
+    }
+    const double loss = std::expm1(one["wall"]["mean"].get<double>());
+    return fmt::format(
+        "<td class=number title=\"{}\" style=\"background:rgba(191,57,137,{:.2f})\">{:+.1f}",
+        percent(one["wall"]), std::clamp(loss / darkest, 0.0, 1.0) * 0.6, 100 * loss);
+  }
+  return "<td>";
+}
+
+struct Column {
+  std::string source;
+  std::string setting;
+};
+
+// What each victim loses in each column, named `heading_of`; without victims that have no cell.
+template <class HeadingOf>
+std::string matrix(const ordered_json& comparisons, const std::vector<Column>& columns,
+                   HeadingOf heading_of) {
+  std::string rows = "<tr><th>victim";
+  for (const Column& column : columns) {
+    rows += fmt::format("<th><span>{}</span>", in_html(heading_of(column)));
+  }
+  rows += "</tr>\n";
+  for (const std::string& victim : every(comparisons, "victim")) {
+    std::string cells;
+    bool any = false;
+    for (const auto& [source, setting] : columns) {
+      cells += matrix_cell(comparisons, victim, source, setting);
+      any = any || !cells.ends_with("<td>");
+    }
+    if (any) rows += fmt::format("<tr><td>{}{}</tr>\n", in_html(victim), cells);
+  }
+  return "<div class=wide><table class=matrix>" + rows + "</table></div>\n";
+}
+
+// What each victim loses under each setting, a table a source; sources with one setting share one.
+std::string matrices(const ordered_json& comparisons) {
+  std::string all;
+  std::vector<Column> alone;
+  for (const std::string& source : every(comparisons, "source")) {
+    std::vector<Column> columns;
+    for (const std::string& setting : every(comparisons, "setting")) {
+      const bool measured =
+          std::any_of(comparisons.begin(), comparisons.end(), [&](const ordered_json& one) {
+            return is_of_service(one) && one["source"] == source && one["setting"] == setting;
+          });
+      if (measured) columns.push_back({source, setting});
+    }
+    if (columns.size() == 1) {
+      alone.push_back(columns.front());
+      continue;
+    }
+    all += fmt::format("<h3>Beside {}, percent</h3>\n", in_html(source)) +
+           matrix(comparisons, columns, [](const Column& one) { return one.setting; });
+  }
+  if (alone.empty()) return all;
+  return all + "<h3>Beside other sources, percent</h3>\n" +
+         matrix(comparisons, alone,
+                [](const Column& one) { return one.source + ", " + one.setting; });
+}
+
+// Horizontal bars with their intervals: the victims' wall time beside the first source, under the
+// first setting.
 std::string chart(const ordered_json& comparisons) {
   struct Bar {
     std::string name;
@@ -75,18 +164,20 @@ std::string chart(const ordered_json& comparisons) {
   std::vector<Bar> bars;
   double least = 0;
   double most = 0.01;
+  const ordered_json* first = nullptr;
   for (const ordered_json& one : comparisons) {
-    if (!one["problem"].is_null() || one["comparison"] == "reverse") continue;
+    if (!is_of_service(one)) continue;
+    if (first == nullptr) first = &one;
+    if (one["source"] != (*first)["source"] || one["setting"] != (*first)["setting"]) continue;
     const ordered_json& wall = one["wall"];
     bars.push_back(
-        {fmt::format("{}, {} {}", one["victim"].get<std::string>(),
-                     one["comparison"].get<std::string>(), one["setting"].get<std::string>()),
+        {fmt::format("{}, {}", one["victim"].get<std::string>(), one["setting"].get<std::string>()),
          wall["low"], wall["mean"], wall["high"]});
     least = std::min(least, bars.back().low);
     most = std::max(most, bars.back().high);
   }
   if (bars.empty()) return "<p>No comparison has figures.</p>\n";
-  constexpr double left = 340;
+  constexpr double left = 200;
   constexpr double width = 480;
   constexpr double row = 22;
   const auto x_of = [&](double value) { return left + width * (value - least) / (most - least); };
@@ -248,15 +339,19 @@ std::string auto_tables(const ordered_json& points) {
           factor.is_null() ? "-" : fmt::format("{:.2f}", factor.get<double>()),
           one["constant"].get<double>(), 100 * loss["mean"].get<double>(),
           100 * loss["low"].get<double>(), 100 * loss["high"].get<double>(),
-          100 * one["scaled_high"].get<double>(), one["kept"].get<bool>() ? "yes" : "no");
+          100 * one["scaled_high"].get<double>(),
+          one["kept"].get<bool>()       ? "yes"
+          : one["exceeded"].get<bool>() ? "no"
+                                        : "cannot tell");
     }
     all += fmt::format(
-        "<h3>{}, {:g} % permitted: {} of {} victims keep it; {} throttled for somebody else's "
-        "load</h3>\n<div class=wide><table><tr>"
+        "<h3>{}, {:g} % permitted: {} of {} victims keep it, {} do not ({}); {} throttled for "
+        "somebody else's load</h3>\n<div class=wide><table><tr>"
         "<th>victim<th>its factor<th>the others' constant<th>loss, with the constant {:g}"
         "<th>upper end, with the others' constant<th>kept</tr>\n{}</table></div>\n",
         in_html(point["source"]), 100 * point["loss_max"].get<double>(),
         point["kept"].get<std::size_t>(), point["of"].get<std::size_t>(),
+        point["exceeded"].get<std::size_t>(), point["verdict"].get<std::string>(),
         point["needless"].get<std::size_t>(), point["assumed"].get<double>(), rows);
   }
   return all.empty() ? "<p>This study has no setting of auto.</p>\n" : all;
@@ -302,7 +397,8 @@ std::string page_of(const ordered_json& result) {
       "<p>Seed {}, {} threads a victim, runs of {:.2g} s{}. Each figure compares runs in pairs, in "
       "the order ABBA or BAAB; intervals are of 95 %.</p>\n"
       "<h2>The paper's claims beside ours</h2>\n{}"
-      "<h2>Wall time of the victims</h2>\n{}"
+      "<h2>Wall time of the victims</h2>\n<p>Logarithms of the ratio, beside the first source "
+      "under the first setting.</p>\n{}{}"
       "<h2>Combinations of the mitigations: figures 7 and 8</h2>\n<p>Settings without a cap. A "
       "star "
       "marks those that no other one beats in both. The paper has four cores.</p>\n{}"
@@ -324,11 +420,11 @@ std::string page_of(const ordered_json& result) {
       "<h2>Machine</h2>\n{}",
       result["seed"].get<std::uint64_t>(), result["threads"].get<unsigned>(),
       result["run_s"].get<double>(), result["complete"].get<bool>() ? "" : ", not complete",
-      claims_table(result["claims"]), chart(result["comparisons"]),
+      claims_table(result["claims"]), chart(result["comparisons"]), matrices(result["comparisons"]),
       pareto_charts(result["settings"]), settings_table(result["settings"]),
       auto_tables(result["auto"]), decomposition_table(result["comparisons"]),
       tails_table(result["comparisons"]), comparisons_table(result["comparisons"]),
-      machine_list(result["machine"]));
+      machine_list(result["state"]));
   return study_page("Interference from accelerators' requests", own_rules, body);
 }
 

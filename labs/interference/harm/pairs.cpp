@@ -8,6 +8,20 @@
 
 namespace k2k::labs::harm {
 
+namespace {
+
+// Resamples of few values spread less than the values' mean does: by sqrt((n - 1) / n), and as if
+// their variance were known. The factor repairs both (Hesterberg, The American Statistician 69,
+// 2015, section 4).
+double for_few(std::size_t values) {
+  if (values < 2) return 1;
+  constexpr double normal = 1.96;
+  const auto count = static_cast<double>(values);
+  return bench::student(values - 1) / normal * std::sqrt(count / (count - 1));
+}
+
+}  // namespace
+
 std::uint64_t seed_of(std::uint64_t seed, std::string_view text) {
   std::uint64_t sum = 0xcbf29ce484222325u;  // FNV-1a.
   for (const char letter : text) {
@@ -38,9 +52,24 @@ Estimate bootstrap(const std::vector<double>& values, std::uint64_t seed) {
     mean /= count;
   }
   std::sort(means.begin(), means.end());
-  estimate.low = means[resamples / 40];
-  estimate.high = means[resamples - 1 - resamples / 40];
+  const double wider = for_few(values.size());
+  estimate.low = estimate.mean - wider * (estimate.mean - means[resamples / 40]);
+  estimate.high = estimate.mean + wider * (means[resamples - 1 - resamples / 40] - estimate.mean);
   return estimate;
+}
+
+unsigned most_by_chance(unsigned intervals) {
+  constexpr double excluded = 0.05;
+  // The binomial distribution, term by term.
+  double term = std::pow(1 - excluded, intervals);
+  double sum = term;
+  unsigned most = 0;
+  while (most < intervals && sum < 1 - excluded) {
+    term *= excluded / (1 - excluded) * (intervals - most) / (most + 1);
+    sum += term;
+    ++most;
+  }
+  return most;
 }
 
 bench::Interval ratio_of(const Estimate& logarithms) {

@@ -22,7 +22,8 @@ std::uint64_t seed_of(std::uint64_t seed, std::string_view text);
 std::array<bool, 4> block_order(std::uint64_t seed, std::string_view comparison, std::size_t block);
 
 // The mean of values and its 95 % interval: the percentiles 2.5 and 97.5 of the means of 2,000
-// resamples, drawn from a seed (Efron's percentile bootstrap).
+// resamples, drawn from a seed (Efron's percentile bootstrap), moved outwards as Student's
+// distribution requires for few values. Of one value the interval is that value.
 struct Estimate {
   double low = 0;
   double mean = 0;
@@ -34,6 +35,10 @@ struct Estimate {
 };
 // Without values: all zero.
 Estimate bootstrap(const std::vector<double>& values, std::uint64_t seed);
+// How many of so many independent 95 % intervals exclude the true value: in 95 % of all studies at
+// most this number.
+unsigned most_by_chance(unsigned intervals);
+
 // Of logarithms: the ratio.
 bench::Interval ratio_of(const Estimate& logarithms);
 
@@ -41,6 +46,7 @@ bench::Interval ratio_of(const Estimate& logarithms);
 struct StopRule {
   double half_width = 0.0075;
   std::size_t pairs_min = 10;
+  std::size_t pairs_cut = 4;  // So many pairs are measured although the time is over.
   std::size_t pairs_max = 200;
 };
 enum class End : std::uint8_t { goes_on, precise, exhausted };

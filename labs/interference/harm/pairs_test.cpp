@@ -28,15 +28,25 @@ TEST(HarmPairs, each_block_has_two_pairs_with_one_run_of_each_side) {
 
 TEST(HarmPairs, the_interval_contains_the_truth_in_about_19_of_20_experiments) {
   governor::Random random(3);
-  int contained = 0;
-  constexpr int experiments = 300;
-  for (int experiment = 0; experiment < experiments; ++experiment) {
-    std::vector<double> values(24);
-    for (double& value : values) value = 0.04 + 0.02 * random.normal();
-    contained += bootstrap(values, static_cast<std::uint64_t>(experiment)).contains(0.04);
+  constexpr int experiments = 400;
+  for (const std::size_t pairs : {4u, 10u, 24u}) {
+    int contained = 0;
+    for (int experiment = 0; experiment < experiments; ++experiment) {
+      std::vector<double> values(pairs);
+      for (double& value : values) value = 0.04 + 0.02 * random.normal();
+      contained += bootstrap(values, static_cast<std::uint64_t>(experiment)).contains(0.04);
+    }
+    EXPECT_GT(contained, experiments * 92 / 100) << pairs << " pairs";
+    EXPECT_LT(contained, experiments) << pairs << " pairs";
   }
-  EXPECT_GT(contained, experiments * 88 / 100);
-  EXPECT_LT(contained, experiments);
+}
+
+TEST(HarmPairs, one_interval_in_twenty_excludes_the_truth_by_chance) {
+  EXPECT_EQ(most_by_chance(0), 0u);
+  EXPECT_EQ(most_by_chance(1), 0u) << "0.95";
+  EXPECT_EQ(most_by_chance(2), 1u) << "0.9025, and 0.9975";
+  EXPECT_EQ(most_by_chance(6), 1u) << "0.967";
+  EXPECT_EQ(most_by_chance(36), 4u) << "0.9 of 3, and 0.97 of 4";
 }
 
 TEST(HarmPairs, the_estimate_of_no_and_of_equal_values_has_no_width) {

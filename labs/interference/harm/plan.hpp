@@ -31,6 +31,19 @@ Result<std::vector<Comparison>> comparisons_of(const Wanted& wanted,
                                                const std::vector<Victim>& victims,
                                                const StudyOptions& options);
 
+// The test of the method: arms that do not differ. Of their 95 % intervals one in twenty excludes 0
+// by chance; if more do than chance explains, the machine was not quiet, and no figure of the study
+// should be quoted.
+struct EqualArms {
+  unsigned intervals = 0;  // Of CPU time and of run delay, two a comparison.
+  unsigned beside_0 = 0;   // Those that exclude 0.
+  unsigned by_chance = 0;  // As many may.
+
+  [[nodiscard]] bool sound() const { return beside_0 <= by_chance; }
+};
+EqualArms equal_arms_of(const std::vector<Outcome>& outcomes);
+
+nlohmann::ordered_json json_of(const EqualArms& equal);
 nlohmann::ordered_json json_of(const Outcome& outcome);
 // The last record: figures and verdicts.
 nlohmann::ordered_json result_of(const StudyOptions& options, const std::vector<Outcome>& outcomes,

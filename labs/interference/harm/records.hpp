@@ -19,7 +19,7 @@
 namespace k2k::labs::harm {
 
 // Raised when a record changes its meaning; a study of another number is not resumed.
-inline constexpr int schema = 2;
+inline constexpr int schema = 3;
 
 class Records {
  public:

@@ -14,6 +14,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -38,6 +39,8 @@ enum class Arm : std::uint8_t {
 const char* name_of(Arm arm);
 
 inline constexpr const char* kernel_source = "kernel";
+// The traces of the GPU programs that the paper has beside its microbenchmark.
+inline constexpr std::array program_sources = {"bfs", "bpt", "spmv", "sssp", "xsbench"};
 
 // The sources by name: "ubench", a fault for every access, as fast as the host serves; the other
 // generators, recorded once as traces (labs/interference/traces); "kernel", reads by a kernel

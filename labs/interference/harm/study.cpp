@@ -13,6 +13,7 @@
 
 #include "base/clock.hpp"
 #include "base/cores.hpp"
+#include "governor/policy.hpp"
 #include "host/limit.hpp"
 #include "host/share.hpp"
 #include "labs/interference/harm/machine.hpp"
@@ -72,6 +73,17 @@ double part_of(double part, double whole) { return whole > 0 ? part / whole : 0;
 // Logarithm of a quotient; 0 if a side has nothing.
 double log_ratio(double b, double a) { return a > 0 && b > 0 ? std::log(b / a) : 0; }
 
+// Adds the logarithm of a quotient, if both sides have a value.
+void add_ratio(std::vector<double>& ratios, double a, double b) {
+  if (a > 0 && b > 0) ratios.push_back(std::log(b / a));
+}
+
+double settling_limited_s(const Crowd& crowd, const StudyOptions& options) {
+  const std::chrono::duration<double> refreshes =
+      settling_refreshes * host::shared_period(crowd.devices, crowd.limit, online_cores());
+  return std::max(options.settling_limited_s, refreshes.count());
+}
+
 }  // namespace
 
 const char* name_of(Kind kind) {
@@ -97,6 +109,8 @@ ordered_json json_of(const Run& run) {
           {"polling", run.polling},
           {"idle", run.idle},
           {"tail_s", run.tail_s},
+          {"cache_misses", run.counts.cache_misses},
+          {"branch_misses", run.counts.branch_misses},
           {"stolen", run.stolen}};
 }
 
@@ -115,6 +129,8 @@ Run run_from(const ordered_json& json) {
   run.polling = json.at("polling");
   run.idle = json.at("idle");
   run.tail_s = json.at("tail_s");
+  // Records of a machine without counters, and older ones, have none.
+  run.counts = {json.value("cache_misses", -1.0), json.value("branch_misses", -1.0)};
   run.stolen = json.at("stolen");
   return run;
 }
@@ -131,6 +147,8 @@ Figures figures_of(const std::vector<std::pair<Run, Run>>& pairs, Kind kind, con
   std::vector<double> share;
   std::vector<double> idle_gap;
   std::vector<double> tail;
+  std::vector<double> cache_misses;
+  std::vector<double> branch_misses;
   std::vector<double> rate;
   std::vector<double> interrupts;
   std::vector<double> asleep;
@@ -153,7 +171,9 @@ Figures figures_of(const std::vector<std::pair<Run, Run>>& pairs, Kind kind, con
     polluted.push_back(part_of(b.cpu_s - a.cpu_s, a.cpu_s + a.run_delay_s));
     loss.push_back(part_of(b.wall_s - a.wall_s, a.wall_s));
     share.push_back(b.service_share);
-    if (a.tail_s > 0 && b.tail_s > 0) tail.push_back(log_ratio(b.tail_s, a.tail_s));
+    add_ratio(tail, a.tail_s, b.tail_s);
+    add_ratio(cache_misses, a.counts.cache_misses, b.counts.cache_misses);
+    add_ratio(branch_misses, a.counts.branch_misses, b.counts.branch_misses);
     for (const Run* one : {&a, &b}) {
       if (one->asleep < 0 || one->polling < 0) continue;
       idle_gap.push_back(one->asleep + one->polling - one->idle);
@@ -194,6 +214,8 @@ Figures figures_of(const std::vector<std::pair<Run, Run>>& pairs, Kind kind, con
   figures.share = bootstrap(share, seed + 14);
   figures.idle_gap = bootstrap(idle_gap, seed + 15);
   figures.tail = bootstrap(tail, seed + 16);
+  figures.cache_misses = bootstrap(cache_misses, seed + 17);
+  figures.branch_misses = bootstrap(branch_misses, seed + 18);
   if (const auto counted = static_cast<double>(occupied.size()); counted > 0) {
     figures.mean_rate /= counted;
     figures.mean_service_share /= counted;
@@ -244,10 +266,11 @@ Result<Run> Study::measure(const Comparison& comparison, bool side) {
   std::optional<TemporaryFolder> limited;  // Outlives the sources.
   Result<std::vector<SourceProcess>> sources = start_sources(comparison, arm, limited);
   if (!sources) return sources.error();
-  const Result<double> settling = limited ? settling_limited_s(comparison) : settling_s;
-  if (!settling) return settling.error();
-  std::this_thread::sleep_for(std::chrono::duration<double>(settling.value()));
+  double settling = settling_s;
+  if (limited) settling = settling_limited_s(crowd_of(comparison.setting).value(), options_);
+  std::this_thread::sleep_for(std::chrono::duration<double>(settling));
   if (stopped()) return Error{ECANCELED, "stopped"};
+  if (Status status = let_auto_settle(comparison, no_victim); !status) return status.error();
   for (SourceProcess& source : sources.value()) {
     if (Status status = source.count(); !status) return status.error();
   }
@@ -271,6 +294,7 @@ Result<Run> Study::measure(const Comparison& comparison, bool side) {
     run.cpu_s += usage.value().cpu_s;
     run.run_delay_s += usage.value().run_delay_s;
     run.tail_s = std::max(run.tail_s, usage.value().tail_s);
+    run.counts.add(usage.value().counts);
   }
   const double took = seconds_since(begin);
   if (comparison.kind == Kind::idle) visit_cores();
@@ -308,13 +332,47 @@ Result<Run> Study::measure(const Comparison& comparison, bool side) {
   return run;
 }
 
-Result<double> Study::settling_limited_s(const Comparison& comparison) const {
+bool is_automatic(const std::string& setting, const RuntimeConfig& config) {
+  const auto server = setting_of(setting, config.server);
+  return server.ok() && server.value().governor == k2k::governor::Policy::automatic;
+}
+
+double cost_of(const Comparison& comparison, const StudyOptions& options) {
+  if (is_automatic(comparison.setting, options.config)) {
+    return 1 + options.settling_auto_s / options.run_s;
+  }
   const Result<Crowd> crowd = crowd_of(comparison.setting);
-  if (!crowd) return crowd.error();
-  const std::chrono::duration<double> refreshes =
-      settling_refreshes *
-      host::shared_period(crowd.value().devices, crowd.value().limit, online_cores());
-  return std::max(options_.settling_limited_s, refreshes.count());
+  if (!crowd || crowd.value().limit == 0) return 1;
+  return (settling_limited_s(crowd.value(), options) +
+          std::max(options.run_limited_s, options.run_s)) /
+         options.run_s;
+}
+
+std::vector<double> parts_of(const std::vector<Comparison>& comparisons,
+                             const StudyOptions& options) {
+  std::vector<double> parts(comparisons.size());
+  double cost_left = 0;
+  for (std::size_t at = comparisons.size(); at-- > 0;) {
+    const double cost = cost_of(comparisons[at], options);
+    cost_left += cost;
+    parts[at] = cost / cost_left;
+  }
+  return parts;
+}
+
+Status Study::let_auto_settle(const Comparison& comparison, bool no_victim) const {
+  if (!is_automatic(comparison.setting, options_.config)) return {};
+  const Instant begin = now();
+  while (seconds_since(begin) < options_.settling_auto_s) {
+    if (no_victim) {
+      std::this_thread::sleep_for(std::chrono::duration<double>(options_.settling_auto_s / 10));
+    } else if (const auto usage = run_victim(comparison.victim, options_.threads, *stopped_);
+               !usage) {
+      return usage.error();
+    }
+    if (stopped()) return Error{ECANCELED, "stopped"};
+  }
+  return {};
 }
 
 Result<std::vector<SourceProcess>> Study::start_sources(const Comparison& comparison, Arm arm,
@@ -369,7 +427,8 @@ Result<Figures> Study::compare(const Comparison& comparison, const EarlierRuns& 
       if (const auto known = earlier.find(at); known != earlier.end()) {
         runs[place] = known->second;
       } else {
-        if (place % 2 == 0 && until_s > 0 && elapsed_s() > until_s) {
+        const bool enough = pairs.size() >= options_.rule.pairs_cut;
+        if (place % 2 == 0 && enough && until_s > 0 && elapsed_s() > until_s) {
           figures.cut = true;
           return figures;
         }
@@ -404,6 +463,7 @@ Result<std::vector<Outcome>> Study::run(const std::vector<Comparison>& compariso
   begin_ = now();
   std::vector<Outcome> outcomes;
   std::map<std::string, std::string> problems;  // Of victims.
+  const std::vector<double> parts = parts_of(comparisons, options_);
   for (std::size_t at = 0; at < comparisons.size(); ++at) {
     const Comparison& comparison = comparisons[at];
     Outcome outcome{.comparison = comparison};
@@ -412,11 +472,10 @@ Result<std::vector<Outcome>> Study::run(const std::vector<Comparison>& compariso
       outcomes.push_back(std::move(outcome));
       continue;
     }
-    // The time that is left is divided evenly.
     const double begun = elapsed_s();
     const auto left = static_cast<double>(comparisons.size() - at);
     const double until =
-        options_.longest_s > 0 ? begun + std::max(0.1, (options_.longest_s - begun) / left) : 0;
+        options_.longest_s > 0 ? begun + std::max(0.0, options_.longest_s - begun) * parts[at] : 0;
     const auto tell = [&](std::size_t pairs) {
       const double took = elapsed_s() - begun;
       const double each = pairs > 0 ? took / static_cast<double>(pairs) : 0;

@@ -44,6 +44,9 @@ struct Comparison {
   [[nodiscard]] std::string key() const;  // "compute|ubench|service|staged"
 };
 
+// Is its policy `auto`? False for a setting that does not exist.
+bool is_automatic(const std::string& setting, const RuntimeConfig& config);
+
 // One run of a victim, or of a source alone.
 struct Run {
   double wall_s = 0;
@@ -59,6 +62,7 @@ struct Run {
   double polling = -1;    // in the idle states of polling; -1: not shown,
   double idle = 0;        // and idle by /proc/stat.
   double tail_s = -1;     // 99th percentile of the victim's latency; -1: it has none.
+  Counts counts = {};     // Of the victim in user mode.
   double stolen = 0;      // By the hypervisor; a part of all cores' time.
 };
 nlohmann::ordered_json json_of(const Run& run);
@@ -95,6 +99,8 @@ struct Figures {
   Estimate asleep;                // Part of all cores' time, added by B.
   Estimate asleep_ratio;          // Logarithm of the sleep.
   Estimate tail;                  // Logarithm of the 99th percentile of the victim's latency.
+  Estimate cache_misses;          // Logarithms of the victim's misses of the first data cache,
+  Estimate branch_misses;         // and of its mispredicted branches; no pairs without a counter.
   Estimate interrupts;            // Logarithm of interrupts between cores.
   double mean_rate = 0;           // Of the B runs.
   double mean_service_share = 0;  // Likewise,
@@ -126,7 +132,11 @@ struct StudyOptions {
   // And a run lasts at least so long: what is left of the buckets of 16 devices is a tenth of the
   // limit in one second, and a fiftieth in six.
   double run_limited_s = 4;
-  double longest_s = 0;  // Of all comparisons together; 0: no limit.
+  // `auto` begins with a small cap and raises it by a quarter a sample of 100 ms at most: a victim
+  // runs beside it so long, unmeasured, before it is measured.
+  double settling_auto_s = 3;
+  double longest_s = 0;     // Of all comparisons together; 0: no limit.
+  bool sleep_shown = true;  // Does the machine show sleep states (cpuidle)?
   std::string online = "/sys/devices/system/cpu/online";
   LaunchReads kernel =
       on_cpu::launch_reads;  // Of the source "kernel", for the backend of `config`.
@@ -137,6 +147,14 @@ struct Outcome {
   Figures figures = {};
   std::string problem = {};  // The reason why it has no figures.
 };
+
+// The time of a pair, in pairs of the usual time. 1 for a setting that is refused later.
+double cost_of(const Comparison& comparison, const StudyOptions& options);
+
+// The part of the time left that each comparison takes when it begins, so that all have as many
+// pairs.
+std::vector<double> parts_of(const std::vector<Comparison>& comparisons,
+                             const StudyOptions& options);
 
 // Earlier runs, by comparison and place.
 using EarlierRuns = std::map<std::string, Run>;
@@ -162,6 +180,8 @@ class Study {
 
  private:
   Result<Run> measure(const Comparison& comparison, bool side);
+  // Lets `auto` find its cap. Errors: of the victim; ECANCELED.
+  [[nodiscard]] Status let_auto_settle(const Comparison& comparison, bool no_victim) const;
   // Errors: ENXIO, if there are more or fewer cores than at the beginning.
   [[nodiscard]] Status same_cores() const;
   Result<Figures> compare(const Comparison& comparison, const EarlierRuns& earlier,
@@ -171,7 +191,6 @@ class Study {
   // One, or the setting's number of devices, under its host limit in the folder `limited`.
   Result<std::vector<SourceProcess>> start_sources(const Comparison& comparison, Arm arm,
                                                    std::optional<TemporaryFolder>& limited);
-  [[nodiscard]] Result<double> settling_limited_s(const Comparison& comparison) const;
   [[nodiscard]] double elapsed_s() const;
 
   const StudyOptions options_;

@@ -78,6 +78,18 @@ struct VictimMessage {
   std::array<char, 256> text{};
 };
 
+Error no_pipe(const Victim& victim) {
+  return {errno, fmt::format("no pipe for {}: {}", victim.name, std::strerror(errno))};
+}
+
+// In the child: until the parent closes its end of the pipe, if there is one.
+void wait_for_end_of(const Descriptor& pipe, Descriptor& own_end) {
+  own_end = Descriptor();
+  char nothing = 0;
+  while (pipe.open() && ::read(pipe.number(), &nothing, 1) < 0 && errno == EINTR) {
+  }
+}
+
 [[noreturn]] void be_loop(const Victim& victim, unsigned threads, int pipe) {
   const Result<LoopReport> report = run_loop(*find_loop(victim.loop), victim.rounds, threads);
   VictimMessage message;
@@ -322,13 +334,15 @@ Status make_input(const std::string& path, std::size_t bytes, std::uint64_t seed
 }
 
 Result<Usage> run_victim(const Victim& victim, unsigned threads,
-                         const volatile std::sig_atomic_t& stopped) {
+                         const volatile std::sig_atomic_t& stopped, const CounterEvents& events) {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return Error{errno, fmt::format("no pipe for {}: {}", victim.name, std::strerror(errno))};
-  }
+  std::array<int, 2> gate{-1, -1};  // Closed once the counters are open.
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return no_pipe(victim);
   Descriptor reading(ends[0]);
   Descriptor writing(ends[1]);
+  if (events.any() && ::pipe2(gate.data(), O_CLOEXEC) != 0) return no_pipe(victim);
+  Descriptor waits(gate[0]);
+  Descriptor opens(gate[1]);
   const pid_t parent = ::getpid();
   const Instant begin = now();
   const pid_t child = ::fork();
@@ -340,10 +354,13 @@ Result<Usage> run_victim(const Victim& victim, unsigned threads,
   if (child == 0) {
     const int pipe = ends[1];
     prepare_child(parent);
+    wait_for_end_of(waits, opens);
     if (!victim.loop.empty()) be_loop(victim, threads, pipe);
     be_program(victim.command, pipe);
   }
   writing = Descriptor();
+  const UserCounters counters(child, events);
+  opens = Descriptor();
   Tasks tasks(child);
   Status looked = tasks.look();
   siginfo_t ended{};
@@ -367,6 +384,7 @@ Result<Usage> run_victim(const Victim& victim, unsigned threads,
   }
   Usage usage;
   usage.wall_s = seconds_since(begin);
+  usage.counts = counters.read();
   static_cast<void>(tasks.look());  // The first thread's last account, before it is reaped.
   int status = 0;
   rusage used{};
@@ -384,8 +402,11 @@ Result<Usage> run_victim(const Victim& victim, unsigned threads,
     return failed(victim, status);
   }
   if (is_loop) {
-    return Usage{message.report.wall_s, message.report.cpu_s, message.report.run_delay_s,
-                 message.report.answer};
+    return Usage{.wall_s = message.report.wall_s,
+                 .cpu_s = message.report.cpu_s,
+                 .run_delay_s = message.report.run_delay_s,
+                 .answer = message.report.answer,
+                 .counts = usage.counts};
   }
   if (!looked) return looked.error();
   const auto seconds = [](const timeval& time) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "labs/interference/harm/user_counters.hpp"
 
 namespace k2k::labs::harm {
 
@@ -47,6 +48,7 @@ struct Usage {
                              // early, as of the last look, every 10 ms.
   std::uint64_t answer = 0;  // Of a loop.
   double tail_s = -1;        // 99th percentile of the latency; -1: it has none.
+  Counts counts = {};
 };
 
 // The 99th percentile of redis-benchmark's table in seconds. Errors: EIO, it has no such column.
@@ -57,7 +59,8 @@ Result<double> tail_of(const std::string& csv);
 //   ECHILD     it crashed or failed: the message names the signal or the exit status
 //   EACCES and others: it could not be started, or its schedstat not read
 Result<Usage> run_victim(const Victim& victim, unsigned threads,
-                         const volatile std::sig_atomic_t& stopped);
+                         const volatile std::sig_atomic_t& stopped,
+                         const CounterEvents& events = hardware_events());
 
 // The rounds with which a loop takes about `seconds` alone. Errors: as run_victim().
 Result<std::uint64_t> rounds_taking(Victim victim, double seconds, unsigned threads,

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -147,6 +148,45 @@ TEST(HarmVictims, a_crash_a_failure_and_a_program_that_cannot_start_are_told_apa
   ::chmod(path.c_str(), 0600);
   EXPECT_EQ(message(program({path})), "mine cannot be started: " + path + ": Permission denied");
   ::unlink(path.c_str());
+}
+
+// Software events, which every machine has: faults of pages that a program touches for the first
+// time.
+constexpr CounterEvent page_faults{PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS};
+
+TEST(HarmVictims, counters_see_a_victim_from_its_begin_and_the_processes_that_it_starts) {
+  const CounterEvents events{.cache_misses = page_faults};
+  if (UserCounters(::getpid(), events).read().cache_misses < 0) {
+    GTEST_SKIP() << "perf_event_open is not permitted";
+  }
+  const auto faults_of = [&](const char* script) {
+    const Result<Usage> usage = run_victim(program({"sh", "-c", script}), 1, unstopped, events);
+    EXPECT_TRUE(usage.ok());
+    EXPECT_EQ(usage.value().counts.branch_misses, -1) << "nobody asked for it";
+    return usage.value().counts.cache_misses;
+  };
+  const double alone = faults_of("true");
+  EXPECT_GT(alone, 20) << "the program's own begin";
+  // The difference alone tells of the six shells: what the fork copies before the program begins
+  // depends on the size of this process, which a sanitizer multiplies.
+  const double each = (faults_of("for i in 1 2 3 4 5 6; do sh -c true; done") - alone) / 6;
+  EXPECT_GT(each, 20) << "each shell's begin";
+}
+
+TEST(HarmVictims, a_machine_without_a_counter_has_no_count) {
+  const CounterEvents events{.cache_misses = CounterEvent{PERF_TYPE_HW_CACHE, 0xffffff}};
+  const Result<Usage> usage = run_victim(loop_of("single", 10), 1, unstopped, events);
+  ASSERT_TRUE(usage.ok());
+  EXPECT_EQ(usage.value().counts.cache_misses, -1);
+  EXPECT_EQ(hardware_events().any(), has_hardware_counters());
+}
+
+TEST(HarmVictims, counts_of_several_runs_add_up) {
+  Counts counts;
+  counts.add({.cache_misses = -1, .branch_misses = 3});
+  counts.add({.cache_misses = -1, .branch_misses = 4});
+  EXPECT_EQ(counts.cache_misses, -1);
+  EXPECT_EQ(counts.branch_misses, 7);
 }
 
 TEST(HarmVictims, a_missing_program_names_its_package) {
