@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/commands.hpp"
+#include "labs/interference/apu/lab.hpp"
 #include "labs/interference/coalescing/lab.hpp"
 #include "labs/interference/escapes/lab.hpp"
 #include "labs/interference/generators/lab.hpp"
@@ -33,6 +34,8 @@ constexpr Lab labs[] = {
      k2k::labs::orthogonal::add_lab},
     {"coalescing", "Adaptive coalescing against the best fixed setting",
      k2k::labs::coalescing::add_lab},
+    {"apu", "The interference paper's machine, simulated: its cores' sleep, its path's rates",
+     k2k::labs::apu::add_lab},
     {"escapes", "Attempts to make the host work beyond a cap", k2k::labs::escapes::add_lab},
     {"trace", "Replays an accelerator's requests, without an accelerator",
      k2k::labs::trace::add_lab},
@@ -86,6 +89,8 @@ Command lab_command() {
           "work elsewhere, in interrupts, kernel threads or other processes? 'machine' is the CPU "
           "time of the attempt's processes, without the threads of the device, and of Linux "
           "beyond a moment without requests; 'charged' is what the governors saw. "
+          "'apu': which figures of the interference paper follow from the path of a request alone? "
+          "It simulates the paper's four cores, fitted to two of its figures, and judges others. "
           "'translation': what do TLB misses, page faults and changes of mappings cost? It "
           "measures "
           "this machine's CPU, simulates the machine of the thesis' chapter 4, and sets the "
@@ -114,6 +119,7 @@ Command lab_command() {
                    {"k2k lab coalescing --quick", "Five load shapes in less than a minute."},
                    {"k2k lab coalescing dense --rounds 40", "One shape, with a narrower interval."},
                    {"k2k lab escapes", "Nine attempts under a cap of 5 %, in 40 s."},
+                   {"k2k lab apu", "The paper's machine, simulated, in seconds."},
                    {"k2k lab translation --quick", "Page walks, faults, shootdowns, in a minute."},
                    {"k2k lab translation --html translation.html", "All of it, with a page."},
                    {"k2k lab trace uniform --cap 5%", "The study's load, replayed under a cap."},
