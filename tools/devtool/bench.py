@@ -22,6 +22,11 @@ RESULTS = ROOT / "bench/results"
 # Foreign benchmarks, run only if named: the function that builds the measuring program.
 PEERS = {"llvm_rpc": peers.llvm_rpc}
 # Laboratories and simulations, run only if named: the arguments of k2k.
+AUTO_SETTINGS = [
+    word
+    for limit in ("", "+cap=1%", "+cap=5%", "+loss=5%", "+loss=25%")
+    for word in ("--setting", f"default{limit}")
+]
 TRACED = ["lab", "governor", "--load", "trace", "--policy"]
 LABS = {
     "adaptive_coalescing": ["lab", "coalescing"],
@@ -32,8 +37,11 @@ LABS = {
     "governor_displaced": [*TRACED, "none,budget,displaced"],
     "governor_busy": [*TRACED, "none,budget,displaced,auto", "--busy", "100%", "--pairs", "16"],
     "governor_simulated": ["lab", "governor", "--simulate", "--all"],
-    # Four hours, divided evenly over some 600 comparisons.
-    "interference": ["lab", "interference", "--seconds", "14400", "--html", "build/harm.html"],
+    "apu": ["lab", "apu"],
+    # 110 minutes for some 540 comparisons.
+    "interference": ["lab", "interference", "--seconds", "6600", "--html", "build/harm.html"],
+    # What `auto` does once it has found its cap, beside budgets and no cap: 45 minutes.
+    "interference_auto": ["lab", "interference", "--seconds", "2700", *AUTO_SETTINGS],
     "interference_quick": ["lab", "interference", "--quick"],
     "orthogonal": ["lab", "orthogonal"],
     "trace_uniform": ["lab", "trace", "uniform"],
@@ -99,7 +107,7 @@ def bench(names: list[str], record: bool) -> None:
         raise Refused(
             f"no benchmark {', '.join(unknown)}; there are: {', '.join([*known, *GROUPS])}", 2
         )
-    if "interference" in names:
+    if {"interference", "interference_auto"} & set(names):
         need_packages(VICTIM_PACKAGES)
     folder = RESULTS if record else build.folder(PRESET) / "bench-results"
     folder.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ from devtool.tree import ROOT, files, shown
 # The place of Doxygen's pages in the site, as the repository names it:
 # docs/reference/README.md links to cpp/files.html.
 CPP = "reference/cpp"
-ASSETS = frozenset({".css", ".js", ".svg"})
+ASSETS = frozenset({".css", ".html", ".js", ".svg"})
 # The sections in their order: places, or patterns of places that no earlier section has.
 NAVIGATION: Mapping[str, tuple[str, ...]] = {
     "Home": ("README.md",),

@@ -19,6 +19,8 @@ Record = dict[str, Any]
 SCHEMAS = {
     "governor": 2,  # of_ideal: of what overhead leaves (decision 0026).
     "governor_trace": 2,
+    "interference_auto": 3,
+    "interference": 3,  # Of the laboratory itself (labs/interference/harm/records.hpp).
 }
 
 # A mean that differs from its median by more than this part is printed beside it: then the runs

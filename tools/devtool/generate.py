@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from devtool import build, report, report_gpu
+from devtool import build, report, report_gpu, report_harm
 from devtool.console import Refused
 from devtool.process import capture
 from devtool.tree import ROOT
@@ -52,4 +52,5 @@ GENERATED = (
     Generated(Path("docs/reference/settings.md"), lambda: _printed_by("k2k_print_settings")),
     Generated(report.PAGE.relative_to(ROOT), report.page),
     Generated(report_gpu.PAGE.relative_to(ROOT), report_gpu.page),
+    Generated(report_harm.PAGE.relative_to(ROOT), report_harm.page),
 )

@@ -5,6 +5,7 @@ The same records make the same bytes: no date, no random names.
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,19 @@ MARKERS = "osD^vPX"
 WIDTH_IN, HEIGHT_IN = 6.0, 3.6
 UPRIGHT_NAMES_IN = 1.2  # For names that stand upright below the bars.
 LEGEND_COLUMNS_MAX = 4
+POINT_COLUMNS_MAX = 3  # The names of points are longer.
 LOGARITHMIC = " (log scale)"
 
 Span = tuple[float, float]  # The ends of an error bar.
+
+
+@dataclass(frozen=True)
+class Point:
+    """x, y: low, middle, high."""
+
+    name: str
+    x: tuple[float, float, float]
+    y: tuple[float, float, float]
 
 
 def draw_figure(figure: Figure, title: str, path: Path, log_y: bool) -> None:
@@ -96,6 +107,32 @@ def draw_bars(
     _save(canvas, path)
 
 
+def draw_points(
+    points: Sequence[Point], x_label: str, y_label: str, title: str, path: Path
+) -> None:
+    """Points with error bars in both directions; the legend has their names."""
+    canvas, axes = _canvas(title)
+    for index, point in enumerate(points):
+        (x_low, x, x_high), (y_low, y, y_high) = point.x, point.y
+        axes.errorbar(
+            x,
+            y,
+            xerr=[[x - x_low], [x_high - x]],
+            yerr=[[y - y_low], [y_high - y]],
+            label=point.name,
+            color=COLOURS[index % len(COLOURS)],
+            marker=MARKERS[(index // len(COLOURS) + index) % len(MARKERS)],
+            markersize=6,
+            linewidth=1,
+            capsize=2,
+        )
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+    axes.grid(True, alpha=0.3)
+    _legend(canvas, len(points), POINT_COLUMNS_MAX)
+    _save(canvas, path)
+
+
 def _add_errors(
     axes: Any, shift: float, values: Sequence[float | None], spans: Sequence[Span | None]
 ) -> None:
@@ -133,11 +170,11 @@ def _canvas(title: str) -> tuple[Any, Any]:
     return canvas, axes
 
 
-def _legend(canvas: Any, count: int) -> None:
+def _legend(canvas: Any, count: int, most: int = LEGEND_COLUMNS_MAX) -> None:
     """Puts the legend below the axes, where it hides nothing."""
     if count == 1:  # The y axis names it.
         return
-    columns = math.ceil(count / math.ceil(count / LEGEND_COLUMNS_MAX))
+    columns = math.ceil(count / math.ceil(count / most))
     canvas.legend(loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
 
 

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devtool import report_files, report_labs
+from devtool import report_files, report_harm, report_labs
 from devtool.console import Refused, say
 from devtool.figures import Figure, Record, markdown_table, measured, recorded, two_digits
+from devtool.marks import names_in, renewed
 from devtool.tree import ROOT, shown
 
 RESULTS = ROOT / "bench/results"
@@ -20,8 +21,6 @@ FOLDER = ROOT / "docs/results"
 PAGE = FOLDER / "README.md"
 # A heading of a part of the page.
 PART = re.compile(r"^# ", re.MULTILINE)
-# The text between two marks of one name is generated.
-MARKED = re.compile(r"<!-- (?P<name>\w+) -->\n.*?<!-- /(?P=name) -->\n", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -61,19 +60,8 @@ def page(results: Path = RESULTS, file: Path = PAGE) -> str:
 
     Errors: Refused, for a record that cannot be read, and for marks of no record or none of one.
     """
-    new = blocks(results)
-    text = file.read_text()
-    marked = [match["name"] for match in MARKED.finditer(text)]
-    if sorted(marked) != sorted(new):
-        odd = sorted({*marked} ^ {*new}) or "twice the same"
-        raise Refused(f"{shown(file)}: the marks and the benchmarks of report.py differ in {odd}")
-    apart = _apart(text, results)
-    return MARKED.sub(
-        lambda match: _between_marks(
-            match["name"], apart.get(match["name"], "") + new[match["name"]]
-        ),
-        text,
-    )
+    apart = _apart(file.read_text(), results)
+    return renewed(file, {name: apart.get(name, "") + one for name, one in blocks(results).items()})
 
 
 def _apart(text: str, results: Path) -> dict[str, str]:
@@ -85,15 +73,15 @@ def _apart(text: str, results: Path) -> dict[str, str]:
     notes = {}
     for part in PART.split(text):
         machine = ""
-        for match in MARKED.finditer(part):
-            record = recorded(results, match["name"]).record
+        for name in names_in(part):
+            record = recorded(results, name).record
             if record is None:
                 continue
             # Linux changes on a machine; its processor and cores do not.
             this = str(record.get("machine", "")).partition(", Linux")[0]
             machine = machine or this
             if this != machine:
-                notes[match["name"]] = (
+                notes[name] = (
                     f"**Measured on {this}; the first table of this part on {machine}.** Compare "
                     "no figure of one with a figure of the other.\n\n"
                 )
@@ -107,10 +95,6 @@ def blocks(results: Path) -> dict[str, str]:
         found = recorded(results, experiment.bench)
         made[experiment.bench] = _block(experiment, found.record) if found.record else found.absence
     return made | report_labs.blocks(results, LABORATORIES)
-
-
-def _between_marks(name: str, text: str) -> str:
-    return f"<!-- {name} -->\n\n{text}\n<!-- /{name} -->\n"
 
 
 def draw(results: Path, folder: Path) -> None:
@@ -142,6 +126,7 @@ def draw(results: Path, folder: Path) -> None:
             plots.draw_bars(names, groups, *labels, path, table.log_y, errors)
             say(f"drew {shown(path)}")
     report_labs.draw(results, folder, LABORATORIES)
+    report_harm.draw(results, folder)
 
 
 def _block(experiment: Experiment, record: Record) -> str:

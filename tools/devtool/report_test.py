@@ -8,6 +8,7 @@ import pytest
 
 from devtool import report
 from devtool.console import Refused
+from devtool.marks import MARKED
 from devtool.report_fixture import write
 
 # Not recorded yet: they need a quiet machine (`./dev bench --record governor_labs`).
@@ -125,7 +126,7 @@ def test_a_record_of_another_machine_is_separated_from_the_part_it_stands_in(
 
 
 def test_every_table_of_the_tree_names_its_machine_and_commit() -> None:
-    for match in report.MARKED.finditer(report.PAGE.read_text()):
+    for match in MARKED.finditer(report.PAGE.read_text()):
         if match["name"] in AWAITED:
             continue
         *_, last = match[0].split("\n\n")[:-1]
@@ -137,7 +138,7 @@ def test_the_text_below_a_table_is_about_the_tables_commit() -> None:
     remarks = re.findall(r"<!-- /(\w+) -->\n\n\*Here, commit (\w+):\*", page)
     assert dict(remarks) == {
         match["name"]: re.findall(r", commit (\w+),", match[0])[-1]
-        for match in report.MARKED.finditer(page)
+        for match in MARKED.finditer(page)
         if match["name"] not in AWAITED
     }, "read what is written below the table again, and name the new commit"
 
