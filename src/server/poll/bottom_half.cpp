@@ -84,22 +84,36 @@ class SlotsAhead {
   std::uint64_t lanes_ = 0;
 };
 
+// Its constructor writes only what a pass needs: gcc clears an aggregate as a whole first, and a
+// lone call would pay for 416 bytes.
 struct BottomHalf::Pass {
+  Pass(const Processing& processing, std::uint64_t begun, SlotsAhead slots, std::size_t doorbells,
+       std::vector<Pending>& rest, ThreadStats& thread)
+      : how(processing),
+        moment(begun),
+        ahead(slots),
+        counts(thread, {begun, begun}),
+        batch(rest),
+        stats(thread),
+        left(doorbells) {}
+
   const Processing& how;
   std::uint64_t moment;
   SlotsAhead ahead;
   AnswerCounts counts;
-  std::optional<services::CallJudge> judge = {};  // Made for the first request that needs it.
   std::vector<Pending>& batch;
   ThreadStats& stats;
-  Pending here{};  // Requests that are answered at once reuse this place.
   std::uint64_t accepted = 0;
-  std::size_t left = 0;           // Doorbells after the current one.
+  std::size_t left;               // Doorbells after the current one.
   std::uint64_t on_the_spot = 0;  // Requests that were served on the spot,
   std::uint64_t charged = 0;      // and the cycles that were charged for them.
   bool unsettled = false;         // Some of them are not charged yet.
   bool follows = true;            // As in ReadySlot.
   bool lost = false;
+  std::optional<services::CallJudge> judge;  // Made for the first request that needs it.
+
+  // The place that requests use one after the other if they are answered at once.
+  Pending& place() { return place_ ? *place_ : place_.emplace(); }
 
   void settle() {
     if (!unsettled) return;
@@ -108,6 +122,9 @@ struct BottomHalf::Pass {
     moment = how.on_the_spot->settle(charged);
     counts.set_moments({moment, moment});
   }
+
+ private:
+  std::optional<Pending> place_;
 };
 
 bool BottomHalf::permits_reads(const services::CallRules* rules) {
@@ -128,13 +145,14 @@ bool BottomHalf::is_for_the_spot(std::int16_t row) const {
 
 bool BottomHalf::serve_on_the_spot(const ReadySlot& ready, Pass& pass) const {
   if (!pass.unsettled) pass.counts.settle();  // All answers are counted before a call is made.
-  switch (pass.how.on_the_spot->serve(ready, pass.here.request)) {
+  services::Request& request = pass.place().request;
+  switch (pass.how.on_the_spot->serve(ready, request)) {
     case OnTheSpot::Outcome::declined:
       return false;
     case OnTheSpot::Outcome::answered:
       break;
     case OnTheSpot::Outcome::put_off:
-      pass.batch.emplace_back().request = pass.here.request;
+      pass.batch.emplace_back().request = request;
       break;
     case OnTheSpot::Outcome::lost:
       pass.lost = true;
@@ -200,7 +218,7 @@ inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
       ++answered;
       continue;
     }
-    Pending& pending = never_blocks ? pass.here : pass.batch.emplace_back();
+    Pending& pending = never_blocks ? pass.place() : pass.batch.emplace_back();
     services::Request& request = pending.request;
     std::memcpy(request.arguments, slot.arguments, sizeof(request.arguments));
     ready().describe(request);
@@ -240,13 +258,7 @@ std::uint64_t BottomHalf::process(const Bundle& bundle, const Processing& how,
   const std::uint64_t moment = how.begun != 0 ? how.begun : cycles();
   std::uint64_t answered_here = 0;
   stats.counting.begin();
-  Pass pass{.how = how,
-            .moment = moment,
-            .ahead = SlotsAhead(*area_, bundle, row_lanes_),
-            .counts = AnswerCounts(stats, {moment, moment}),
-            .batch = batch,
-            .stats = stats,
-            .left = bundle.size()};
+  Pass pass(how, moment, SlotsAhead(*area_, bundle, row_lanes_), bundle.size(), batch, stats);
   for (const protocol::Doorbell& doorbell : bundle) {
     --pass.left;
     std::atomic_flag& busy = busy_rows_[doorbell.wave];
