@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "base/clock.hpp"
+#include "base/reference_loop.hpp"
 #include "cli/route.hpp"
 #include "cli/text_table.hpp"
 #include "labs/routing/quality.hpp"
@@ -34,7 +35,6 @@ constexpr std::size_t timed_vectors = 128;
 constexpr int timed_rounds = 101;
 // The reference for the planner's time: this many instructions, each of which depends on the
 // preceding one. Their time depends almost only on the clock frequency.
-constexpr int loop_steps = 1'000;
 
 struct Row {
   const Pattern* pattern;
@@ -86,22 +86,6 @@ double exact_ns(Planner& planner, const Pattern& pattern, std::uint64_t seed) {
   return rounds[timed_rounds / 2];
 }
 
-// Nanoseconds of a loop of `loop_steps` multiplications and additions, the median round.
-double loop_ns() {
-  std::vector<double> rounds;
-  std::uint64_t number = 1;
-  for (int round = 0; round < timed_rounds; ++round) {
-    const Instant begin = now();
-    for (int step = 0; step < loop_steps; ++step) {
-      number = number * 6364136223846793005u + 1442695040888963407u;
-      asm volatile("" : "+r"(number));  // Keeps every step.
-    }
-    rounds.push_back(static_cast<double>((now() - begin).count()));
-  }
-  std::nth_element(rounds.begin(), rounds.begin() + timed_rounds / 2, rounds.end());
-  return rounds[timed_rounds / 2];
-}
-
 double rounded(double value) { return std::round(value * 10) / 10; }
 
 ordered_json describe(const Row& row) {
@@ -141,7 +125,7 @@ ordered_json as_json(const std::vector<Row>& rows, std::uint64_t seed) {
           {"greedy_vs_optimum_mean", greedy / static_cast<double>(vectors)},
           {"exact_ns_median", rounded((times[half - 1] + times[half]) / 2)},
           {"exact_ns_worst_pattern", rounded(times.back())},
-          {"loop_ns", rounded(loop_ns())},
+          {"loop_ns", rounded(reference_loop_ns(timed_rounds))},
           {"vectors", vectors},
           {"pages", pages},
           {"seed", seed},
