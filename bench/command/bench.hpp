@@ -50,6 +50,7 @@ inline constexpr int rounds_most = 1'000;
 const std::vector<Benchmark>& benchmarks();
 
 Result<nlohmann::ordered_json> round_trip(const RuntimeConfig& config);
+Result<nlohmann::ordered_json> one_core(const RuntimeConfig& config);
 Result<nlohmann::ordered_json> host_calls(const RuntimeConfig& config);
 Result<nlohmann::ordered_json> head_of_line(const RuntimeConfig& config);
 Result<nlohmann::ordered_json> cached_pread(const RuntimeConfig& config);

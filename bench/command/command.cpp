@@ -26,6 +26,8 @@ const std::vector<Benchmark>& benchmarks() {
   static const std::vector<Benchmark> all = {
       {"roundtrip", "What does one call cost a work-item beyond the cache-line floor?",
        always_full<round_trip>},
+      {"onecore", "What does a call cost on one core, where no cache line travels?",
+       always_full<one_core>},
       {"hostcall", "What does a call of an empty function of the host cost beside a no-op?",
        always_full<host_calls>},
       {"headofline", "Does a call that sleeps 1 ms hold up the others, or a read of the disk?",

@@ -30,6 +30,8 @@ inline constexpr GoalRow goal_table[] = {
     {"roundtrip", "p50 with 64 waves / floor", Better::lower, 2, "round_trip"},
     {"roundtrip", "p50 with 8,448 waves / with 64", Better::lower, 1.3},
     {"roundtrip", "p50 with 16,384 waves / with 64", Better::lower, 1.3},
+    {"onecore", "lone no-op / 1,000 multiplications", Better::lower, 0.15, "one_core"},
+    {"onecore", "no-op of a wave / 1,000 multiplications", Better::lower, 0.07, "one_core_wave"},
     {"hostcall", "empty function in place / no-op", Better::lower, 1.2},
     {"headofline", "p50 loaded / unloaded", Better::lower, 1.3, "head_of_line"},
     {"headofline", "p99 behind 64 cold reads of 1 MiB / unloaded, inline", Better::lower, 3},

@@ -470,7 +470,8 @@ BENCHES = (
         },
         machine="wave_floor_mcalls",
     ),
-    _system("roundtrip", 12, {"p50_us.64": "lower", "p50_us.16384": "lower"}),
+    _system("onecore", 8, {"lone_ns": "lower", "wave_ns": "lower"}),
+    _system("roundtrip", 12, {"p50_us.64": "lower", "p50_us.16384": "lower"}, machine="floor_us"),
     _system(
         "headofline",
         10,
