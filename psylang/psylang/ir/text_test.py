@@ -17,7 +17,9 @@ from psylang.ir.text import ParseError, parse_program, print_program
 from psylang.ir.types import BOOL, F32, F64, I32, DType, Type
 from psylang.ir.verify import VerifyError, verify
 
-QUICK = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(
+    max_examples=80, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
 
 RACE = """\
 program "race" fast {
@@ -120,6 +122,7 @@ def test_random_programs_parse_back_to_the_same(program: Program) -> None:
         assert [value.type for value in one.results] == [value.type for value in other.results]
 
 
+@settings(QUICK, max_examples=100)
 @given(st.integers(0, 2**64 - 1))
 def test_each_float_parses_back_to_its_bits(bits: int) -> None:
     (number,) = struct.unpack("<d", struct.pack("<Q", bits))

@@ -40,6 +40,7 @@ PASSES: list[Pass] = [
 QUICK = settings(
     max_examples=40,
     deadline=None,
+    derandomize=True,
     suppress_health_check=list(HealthCheck),
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
 )

@@ -21,6 +21,7 @@ from psylang.passes.rewrite import PassError, Rewriter
 QUICK = settings(
     max_examples=60,
     deadline=None,
+    derandomize=True,
     suppress_health_check=list(HealthCheck),
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
 )

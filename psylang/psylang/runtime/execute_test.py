@@ -15,7 +15,10 @@ from psylang.runtime.values import rows
 
 __all__ = ["compiled", "session_cache"]
 QUIETLY = settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None,
+    derandomize=True,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 
@@ -72,6 +75,7 @@ def test_runs_are_their_trials(
             np.testing.assert_array_equal(results[name].reshape(sequences, trials), expected)
 
 
+@settings(QUIETLY, max_examples=100)
 @given(some.integers(1, 5), some.integers(1, 5), some.sampled_from([(), (2,), (3, 1)]))
 def test_rows_repeat_a_value_given_for_all(
     sequences: int, trials: int, shape: tuple[int, ...]
