@@ -55,6 +55,8 @@ class Engine {
 // ...: io_uring is not available. EAGAIN: no thread can be started.
 Result<std::unique_ptr<Engine>> make_buffered(std::uint32_t outstanding);
 Result<std::unique_ptr<Engine>> make_uring(std::uint32_t outstanding);
+// With a ring of any operation: in tests Linux cancels its transfers.
+Result<std::unique_ptr<Engine>> make_unrestricted_uring(std::uint32_t outstanding);
 Result<std::unique_ptr<Engine>> make_pool(std::uint32_t outstanding, std::uint32_t threads);
 Result<std::unique_ptr<Engine>> make_direct(std::uint32_t outstanding);
 

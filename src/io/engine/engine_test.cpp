@@ -437,7 +437,7 @@ TEST(MakeUring, ATransferThatTheKernelCancelsIsTriedAgain) {
   ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
   const Opened out(pipe[0]);
   const Opened in(pipe[1]);
-  auto engine = make_uring(4);
+  auto engine = make_unrestricted_uring(4);
   if (!engine) GTEST_SKIP() << engine.error().message;
   const int ring = descriptor_of_ring();
   std::array<std::byte, 1> letter{};

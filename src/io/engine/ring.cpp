@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "io/file/raw.hpp"
@@ -34,6 +35,12 @@ int set_up(std::uint32_t entries, io_uring& ring, std::uint32_t flags) {
   return io_uring_queue_init_params(entries, &ring, &params);
 }
 
+// An invalid entry does not prevent the submission of later entries; Linux 5.18.
+int set_up_newest(std::uint32_t entries, io_uring& ring, std::uint32_t flags) {
+  const int result = set_up(entries, ring, flags | IORING_SETUP_SUBMIT_ALL);
+  return result == -EINVAL ? set_up(entries, ring, flags) : result;
+}
+
 // The thread's table of rings gives this one up. Linux before 6.3 refuses that: then the table
 // keeps the ring until the thread ends.
 void leave_table(const io_uring& ring) {
@@ -43,6 +50,31 @@ void leave_table(const io_uring& ring) {
   left.offset = place;
   static_cast<void>(
       io_uring_register(place, IORING_UNREGISTER_RING_FDS | by_place_in_table, &left, 1));
+}
+
+// Of transfers of files.
+constexpr std::uint8_t transfer_operations[] = {IORING_OP_NOP, IORING_OP_READ, IORING_OP_WRITE};
+// How a ring of one thread enters the thread's table and leaves it.
+constexpr std::uint8_t table_changes[] = {IORING_REGISTER_RING_FDS, IORING_UNREGISTER_RING_FDS};
+
+// Linux answers each other operation of the ring with EACCES from now on, also to code that got
+// hold of it. Expects a ring with IORING_SETUP_R_DISABLED. Returns 0 or a negative errno.
+int restrict_to_transfers(io_uring& ring, bool enters_table) {
+  std::array<io_uring_restriction, std::size(transfer_operations) + std::size(table_changes)>
+      rules{};
+  unsigned count = 0;
+  for (const std::uint8_t operation : transfer_operations) {
+    rules[count].opcode = IORING_RESTRICTION_SQE_OP;
+    rules[count++].sqe_op = operation;
+  }
+  if (enters_table) {
+    for (const std::uint8_t change : table_changes) {
+      rules[count].opcode = IORING_RESTRICTION_REGISTER_OP;
+      rules[count++].register_op = change;
+    }
+  }
+  const int result = io_uring_register_restrictions(&ring, rules.data(), count);
+  return result < 0 ? result : io_uring_enable_rings(&ring);
 }
 
 bool asks_to_reap(int result) { return result == -EAGAIN || result == -EBUSY; }
@@ -58,10 +90,24 @@ Status check(std::uint32_t entries) {
 Result<Ring> Ring::create(std::uint32_t entries) {
   if (Status status = check(entries); !status) return status.error();
   io_uring ring{};
-  // An invalid entry does not prevent the submission of later entries; Linux 5.18.
-  int result = set_up(entries, ring, IORING_SETUP_SUBMIT_ALL);
-  if (result == -EINVAL) result = set_up(entries, ring, 0);
+  const int result = set_up_newest(entries, ring, 0);
   if (result < 0) return refused(-result);
+  return usable(ring);
+}
+
+Result<Ring> Ring::create_for_transfers(std::uint32_t entries) {
+  if (Status status = check(entries); !status) return status.error();
+  io_uring ring{};
+  int result = set_up_newest(entries, ring, IORING_SETUP_R_DISABLED);
+  if (result == -EINVAL) return create(entries);  // Linux before 5.10 restricts no ring.
+  if (result < 0) return refused(-result);
+  result = restrict_to_transfers(ring, false);
+  if (result == 0) return usable(ring);
+  io_uring_queue_exit(&ring);
+  return refused(-result);
+}
+
+Result<Ring> Ring::usable(io_uring& ring) {
   // RW_CUR_POS came with the plain read and write operations. Without NODROP completions get lost.
   constexpr unsigned needed = IORING_FEAT_RW_CUR_POS | IORING_FEAT_NODROP;
   if ((ring.features & needed) != needed) {
@@ -82,10 +128,15 @@ Result<Ring> Ring::create(std::uint32_t entries) {
 Result<Ring> Ring::create_for_this_thread(std::uint32_t entries) {
   if (Status status = check(entries); !status) return status.error();
   io_uring ring{};
-  const int result =
-      set_up(entries, ring,
-             IORING_SETUP_SUBMIT_ALL | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN);
+  int result = set_up(entries, ring,
+                      IORING_SETUP_SUBMIT_ALL | IORING_SETUP_SINGLE_ISSUER |
+                          IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_R_DISABLED);
   if (result < 0) return refused(-result);
+  result = restrict_to_transfers(ring, true);
+  if (result < 0) {
+    io_uring_queue_exit(&ring);
+    return refused(-result);
+  }
   io_uring_ring_dontfork(&ring);
   const int entered = io_uring_register_ring_fd(&ring);
   raw_close(ring.ring_fd);

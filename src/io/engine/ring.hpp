@@ -44,7 +44,11 @@ class Ring {
   // Errors: EINVAL, `entries` is 0 or above entries_max. ENOSYS: Linux before 5.6, or a seccomp
   // filter. EPERM: io_uring is disabled. ENOMEM, EMFILE, ENFILE: as io_uring_setup(2).
   static Result<Ring> create(std::uint32_t entries);
-  // Errors: likewise. EINVAL, too: Linux before 6.1. EBUSY: the thread has 16.
+  // Reads and writes alone; to all other operations Linux answers EACCES (from Linux 5.10 on). The
+  // errors of create().
+  static Result<Ring> create_for_transfers(std::uint32_t entries);
+  // Likewise for transfers. Errors: likewise. EINVAL, too: Linux before 6.1. EBUSY: the thread
+  // has 16.
   static Result<Ring> create_for_this_thread(std::uint32_t entries);
 
   Ring(Ring&& other) noexcept;
@@ -83,6 +87,8 @@ class Ring {
 
  private:
   explicit Ring(const io_uring& ring);
+  // Of a ring that Linux has set up. Errors: ENOSYS, Linux before 5.6; as of moved_high().
+  static Result<Ring> usable(io_uring& ring);
   // Waits for a completion, and submits nothing.
   int wait_for_one();
 

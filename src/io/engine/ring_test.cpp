@@ -44,6 +44,34 @@ RingCompletion only_completion(Ring& ring) {
   return both.front();
 }
 
+// Also after the code that prepares the entries.
+void expect_transfers_only(Ring& ring) {
+  const OwnFiles files;
+  const std::string path = make_file(files, "content", 100);
+  const Opened file = open_file(path, O_RDWR);
+  io_uring_prep_openat(ring.next(), AT_FDCWD, path.c_str(), O_RDONLY, 0);
+  EXPECT_EQ(only_completion(ring).result, -EACCES);
+  io_uring_prep_fsync(ring.next(), file.number(), 0);
+  EXPECT_EQ(only_completion(ring).result, -EACCES);
+  io_uring_sqe* const linked = ring.next();
+  std::array<std::byte, 100> bytes{};
+  io_uring_prep_read(linked, file.number(), bytes.data(), 100, 0);
+  linked->flags = IOSQE_FIXED_FILE;
+  EXPECT_EQ(only_completion(ring).result, -EACCES);
+  io_uring_prep_read(ring.next(), file.number(), bytes.data(), 100, 0);
+  EXPECT_EQ(only_completion(ring).result, 100);
+  io_uring_prep_write(ring.next(), file.number(), bytes.data(), 100, 0);
+  EXPECT_EQ(only_completion(ring).result, 100);
+}
+
+TEST_F(RingTest, OfTransfersTakesNothingElse) {
+  Ring ring = Ring::create_for_transfers(4).value();
+  expect_transfers_only(ring);
+  EXPECT_EQ(io_uring_register(static_cast<unsigned>(ring.descriptor()), IORING_REGISTER_BUFFERS,
+                              nullptr, 0),
+            -EACCES);
+}
+
 TEST_F(RingTest, SubmitsAnyOperation) {
   const OwnFiles files;
   const std::string path = make_file(files, "content", 100);
@@ -283,6 +311,11 @@ TEST_F(RingOfThreadTest, ReadsWithoutADescriptor) {
   EXPECT_TRUE(holds_content(bytes, 0));
 }
 
+TEST_F(RingOfThreadTest, TakesTransfersOnly) {
+  Ring ring = Ring::create_for_this_thread(4).value();
+  expect_transfers_only(ring);
+}
+
 TEST_F(RingOfThreadTest, IsOfNoUseToAnotherThread) {
   Ring ring = Ring::create_for_this_thread(4).value();
   prepare_nop(ring, 1);
@@ -351,7 +384,8 @@ TEST_F(RingOfThreadTest, AChildOfForkHasNoPartOfIt) {
 }
 
 TEST(RingCreate, RefusesImpossibleSizes) {
-  for (const auto create : {Ring::create, Ring::create_for_this_thread}) {
+  for (const auto create :
+       {Ring::create, Ring::create_for_transfers, Ring::create_for_this_thread}) {
     for (const std::uint32_t wrong : {0u, Ring::entries_max + 1}) {
       const Result<Ring> made = create(wrong);
       ASSERT_FALSE(made.ok());

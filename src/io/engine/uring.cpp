@@ -157,13 +157,22 @@ class Uring final : public Engine {
   std::size_t outstanding_ = 0;
 };
 
+Result<std::unique_ptr<Engine>> make_over(std::uint32_t outstanding,
+                                          Result<Ring> (*create)(std::uint32_t entries)) {
+  if (Status status = check_outstanding(outstanding); !status) return status.error();
+  Result<Ring> ring = create(outstanding);
+  if (!ring) return ring.error();
+  return std::unique_ptr<Engine>(std::make_unique<Uring>(outstanding, std::move(ring).value()));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Engine>> make_uring(std::uint32_t outstanding) {
-  if (Status status = check_outstanding(outstanding); !status) return status.error();
-  Result<Ring> ring = Ring::create(outstanding);
-  if (!ring) return ring.error();
-  return std::unique_ptr<Engine>(std::make_unique<Uring>(outstanding, std::move(ring).value()));
+  return make_over(outstanding, Ring::create_for_transfers);
+}
+
+Result<std::unique_ptr<Engine>> make_unrestricted_uring(std::uint32_t outstanding) {
+  return make_over(outstanding, Ring::create);
 }
 
 }  // namespace k2k::io
