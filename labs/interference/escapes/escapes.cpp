@@ -12,9 +12,11 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "base/clock.hpp"
@@ -22,6 +24,7 @@
 #include "labs/interference/escapes/target.hpp"
 #include "labs/interference/governor/observer.hpp"
 #include "labs/interference/governor/study.hpp"
+#include "labs/interference/limited_place.hpp"
 
 namespace k2k::labs::escapes {
 
@@ -33,7 +36,7 @@ using nlohmann::ordered_json;
 
 constexpr Nanoseconds warm_up = 300ms;  // A full bucket is spent at the start.
 constexpr Nanoseconds start_max = 10s;
-constexpr double tolerance = 0.02;  // Of the machine: other programs, ticks.
+constexpr double tolerance = 0.01;  // Of the machine: other programs, ticks.
 
 enum class Phase : std::uint32_t { starts, attacks, measures, ends };
 
@@ -69,7 +72,9 @@ double charged_by(const Runtime& runtime) {
 }
 
 // The life of one process of an attempt.
-[[noreturn]] void attack(const RuntimeConfig& config, Deed deed, Shared& shared, Report& report) {
+[[noreturn]] void attack(const RuntimeConfig& config, Deed deed, const std::string& host_dir,
+                         Shared& shared, Report& report) {
+  if (!host_dir.empty()) ::setenv("K2K_HOST_DIR", host_dir.c_str(), 1);
   const Result<Target> target = Target::make(deed);
   if (!target) fail(report, target.error());
   Result<Runtime> runtime = Runtime::create(config);
@@ -114,14 +119,18 @@ class Attackers {
       ::waitpid(process, nullptr, 0);
     }
   }
-  Status start(const RuntimeConfig& config, const Attempt& attempt, Shared& shared) {
+  // `host_dir`: with a host limit; "": the machine's.
+  Status start(const RuntimeConfig& config, const Attempt& attempt, const std::string& host_dir,
+               Shared& shared) {
     std::fflush(nullptr);
     for (std::uint32_t index = 0; index < attempt.processes; ++index) {
       const pid_t process = ::fork();
       if (process < 0) {
         return Error{errno, fmt::format("no process for an attempt: {}", std::strerror(errno))};
       }
-      if (process == 0) attack(config, attempt.deed, shared, shared.reports[index]);
+      if (process == 0) {
+        attack(config, attempt.deed, host_dir, shared, shared.reports[index]);
+      }
       processes_.push_back(process);
     }
     return {};
@@ -208,6 +217,7 @@ const std::vector<Attempt>& all_attempts() {
       {"unmapping of filled memory", Deed::unmapping},
       {"urgent calls", Deed::urgent_calls},
       {"urgent calls of three processes", Deed::urgent_calls, 3},
+      {"the same under a host limit", Deed::urgent_calls, 3, true},
       {"io_uring", Deed::ring_of_calls},
       {"fork", Deed::child},
   };
@@ -227,18 +237,29 @@ Result<ordered_json> measure(const RuntimeConfig& base, const Attempt& attempt,
   config.server.policy = server::CallPolicy::any;
   config.server.cap_permille = cap_permille;
   config.server.governor = k2k::governor::Policy::budget;
+  std::optional<TemporaryFolder> folder;  // Outlives the attackers.
+  if (attempt.host_limit) {
+    Result<TemporaryFolder> limited = limited_place(cap_permille / 1000.0);
+    if (!limited) return limited.error();
+    folder.emplace(std::move(limited).value());
+  }
   const Shares shares;
   if (shares.shared == nullptr) return Error{ENOMEM, "no memory for the reports of an attempt"};
   Shared& shared = *shares.shared;
   Attackers attackers;
-  if (Status status = attackers.start(config, attempt, shared); !status) return status.error();
+  if (Status status =
+          attackers.start(config, attempt, folder ? host_place(*folder).path : "", shared);
+      !status) {
+    return status.error();
+  }
   if (Status status = attackers.reach(shared, 1); !status) return status.error();
   const auto cores = static_cast<double>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
   KernelTime kernel;
   const Result<Worked> baseline = watch(attackers.processes(), kernel, seconds);
   if (!baseline) return baseline.error();
   shared.phase = Phase::attacks;
-  std::this_thread::sleep_for(warm_up);
+  std::this_thread::sleep_for(
+      folder ? std::max(warm_up, acquaintance(attempt.processes, cap_permille / 1000.0)) : warm_up);
   shared.phase = Phase::measures;
   const Result<Worked> attacked = watch(attackers.processes(), kernel, seconds);
   if (!attacked) return attacked.error();

@@ -31,6 +31,7 @@ struct Attempt {
   const char* name;
   Deed deed;
   std::uint32_t processes = 1;  // Each with a runtime under the cap.
+  bool host_limit = false;      // The cap is a limit for all of them together.
 };
 inline constexpr std::uint32_t processes_max = 3;
 
@@ -51,7 +52,8 @@ const char* verdict(const Found& found, double cap);
 
 // A row: attempt, processes, cap, machine, charged, answered, refused, kernel_threads (that are
 // visible), verdict. `seconds` are measured twice, without and with requests.
-// Errors: of the runtime, of files in TMPDIR (EINVAL: it has no direct reads), of fork and /proc.
+// Errors: EBUSY, a host limit of the machine for an attempt with one of its own; of the runtime, of
+// files in TMPDIR (EINVAL: it has no direct reads), of fork and /proc.
 Result<nlohmann::ordered_json> measure(const RuntimeConfig& base, const Attempt& attempt,
                                        std::uint32_t cap_permille, double seconds);
 

@@ -12,11 +12,9 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/cores.hpp"
 #include "governor/policy.hpp"
-#include "host/limit.hpp"
-#include "host/share.hpp"
 #include "labs/interference/harm/machine.hpp"
+#include "labs/interference/limited_place.hpp"
 
 namespace k2k::labs::harm {
 
@@ -27,8 +25,6 @@ using nlohmann::ordered_json;
 
 // A source settles this long before its victim begins.
 constexpr double settling_s = 0.02;
-// Runtimes under a host limit know each other's demands after some of their refreshes.
-constexpr int settling_refreshes = 4;
 
 // The arms of a comparison's two sides.
 std::pair<Arm, Arm> arms_of(Kind kind) {
@@ -48,26 +44,6 @@ std::pair<Arm, Arm> arms_of(Kind kind) {
   return {Arm::alone, Arm::alone};
 }
 
-host::Place host_place(const TemporaryFolder& folder) {
-  return {.path = folder.path() + "/host", .callers = true};
-}
-
-// A folder with a host limit, as `k2k host limit` writes it. The machine's own limit precedes it.
-Result<TemporaryFolder> limited_place(double limit) {
-  const Result<std::optional<double>> machines = host::read_limit(host::Place{});
-  if (machines && machines.value()) {
-    return Error{EBUSY, fmt::format("this machine has a host limit of {:g} %, which no study may "
-                                    "replace; remove it first: k2k host limit off",
-                                    100 * *machines.value())};
-  }
-  Result<TemporaryFolder> folder = TemporaryFolder::create("k2k-limit");
-  if (!folder) return folder.error();
-  if (Status status = host::write_limit(host_place(folder.value()), limit); !status) {
-    return status.error();
-  }
-  return folder;
-}
-
 double part_of(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 // Logarithm of a quotient; 0 if a side has nothing.
@@ -79,9 +55,8 @@ void add_ratio(std::vector<double>& ratios, double a, double b) {
 }
 
 double settling_limited_s(const Crowd& crowd, const StudyOptions& options) {
-  const std::chrono::duration<double> refreshes =
-      settling_refreshes * host::shared_period(crowd.devices, crowd.limit, online_cores());
-  return std::max(options.settling_limited_s, refreshes.count());
+  const std::chrono::duration<double> acquainted = acquaintance(crowd.devices, crowd.limit);
+  return std::max(options.settling_limited_s, acquainted.count());
 }
 
 }  // namespace
