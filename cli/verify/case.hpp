@@ -40,8 +40,17 @@ enum class Object : std::uint8_t {
   timer,          // A timerfd that is not armed.
   notify,         // An inotify instance, O_NONBLOCK.
   memory,         // A memfd of one page.
+  posix_queue,    // A POSIX message queue that holds "mail" with priority 3, O_NONBLOCK.
 };
-inline constexpr std::size_t object_count = 18;
+inline constexpr std::size_t object_count = 19;
+
+// The objects of System V, by identifier.
+enum class Ipc : std::uint8_t {
+  queue,       // Holds the message "mail" of type 2.
+  semaphores,  // Two: 1 and 0.
+  segment,     // A page of 's'.
+};
+inline constexpr std::size_t ipc_count = 3;
 
 struct Part;
 
@@ -50,6 +59,7 @@ struct Argument {
   enum class Kind : std::uint8_t {
     number,   // A value as it stands.
     object,   // The number of a descriptor of the sandbox.
+    ipc,      // The identifier of an object of System V.
     mapping,  // An address within the sandbox' mapping: `number` bytes behind its start.
     buffer,   // The address of `bytes`.
     rooted,   // The address of `bytes`, in which the sandbox' root stands for the byte `root_mark`.
@@ -58,6 +68,7 @@ struct Argument {
   Kind kind = Kind::number;
   std::uint64_t number = 0;
   Object object = Object::file;
+  Ipc ipc = Ipc::queue;
   std::string bytes = {};
   std::size_t size = 0;  // Of a rooted buffer once the root is in it; 0: as long as that is.
   // Pointers and descriptors within `bytes`.
@@ -100,6 +111,15 @@ struct Case {
   bool vary = true;
 };
 
+// Names of what a sandbox holds in the IPC namespace, and of what a call may make there: a sandbox
+// removes both. They are this process' own, should the namespace be the machine's.
+struct IpcNames {
+  std::string queue;
+  std::string new_queue;
+  int new_key;
+};
+IpcNames ipc_names();
+
 inline constexpr char root_mark = '\x02';
 // Outputs hold this byte before the call.
 inline constexpr char untouched = '\x5e';
@@ -110,6 +130,7 @@ Argument number(Number value) {
 }
 inline Argument null() { return number(0); }
 inline Argument object(Object which) { return {.kind = Argument::Kind::object, .object = which}; }
+inline Argument ipc(Ipc which) { return {.kind = Argument::Kind::ipc, .ipc = which}; }
 inline Argument mapping(std::uint64_t offset = 0) {
   return {.kind = Argument::Kind::mapping, .number = offset};
 }

@@ -39,6 +39,8 @@ class Layout {
     switch (argument.kind) {
       case Argument::Kind::object:
         return static_cast<std::uint64_t>(sandbox_->descriptor(argument.object));
+      case Argument::Kind::ipc:
+        return static_cast<std::uint64_t>(sandbox_->identifier(argument.ipc));
       case Argument::Kind::mapping:
         return reinterpret_cast<std::uint64_t>(sandbox_->mapping()) + argument.number;
       case Argument::Kind::nowhere:

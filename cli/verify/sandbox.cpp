@@ -2,11 +2,16 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
@@ -128,8 +133,16 @@ std::string described(int descriptor, const std::string& root) {
   return fmt::format("{} flags {:o} {}", target, flags, ::fcntl(descriptor, F_GETFD));
 }
 
-Sandbox::Sandbox() {
+IpcNames ipc_names() {
+  const int process = ::getpid();
+  return {.queue = fmt::format("k2k-verify-{}", process),
+          .new_queue = fmt::format("k2k-verify-{}-new", process),
+          .new_key = process | 0x5e000000};
+}
+
+Sandbox::Sandbox(bool has_ipc) : has_ipc_(has_ipc) {
   descriptors_.fill(-1);
+  identifiers_.fill(-1);
   std::string name = (fs::temp_directory_path() / "k2k-verify-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) made(-1, name.c_str());
   root_ = name;
@@ -137,6 +150,7 @@ Sandbox::Sandbox() {
   open_files();
   open_sockets();
   open_others();
+  if (has_ipc_) make_ipc();
   mapping_ = static_cast<char*>(::mmap(reinterpret_cast<void*>(mapping_address),
                                        mapping_pages * page_bytes, PROT_READ | PROT_WRITE,
                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0));
@@ -149,6 +163,7 @@ Sandbox::~Sandbox() {
     // The call may have closed it, and its number may name something else by now.
     if (identity_of(descriptors_[index]) == identities_[index]) ::close(descriptors_[index]);
   }
+  if (has_ipc_) remove_ipc();
   if (mapping_ != nullptr) ::munmap(mapping_, mapping_pages * page_bytes);
   std::error_code ignored;
   fs::remove_all(root_, ignored);
@@ -225,6 +240,66 @@ void Sandbox::open_others() {
   made(::ftruncate(descriptor(Object::memory), page_bytes), "ftruncate");
 }
 
+void Sandbox::make_ipc() {
+  mq_attr limits{};
+  limits.mq_maxmsg = 4;
+  limits.mq_msgsize = 16;
+  const std::string name = "/" + ipc_names().queue;
+  constexpr int how = O_RDWR | O_CREAT | O_EXCL | O_NONBLOCK | O_CLOEXEC;
+  take(Object::posix_queue, ::mq_open(name.c_str(), how, 0600, &limits));
+  made(::mq_send(descriptor(Object::posix_queue), "mail", 4, 3), "mq_send");
+
+  auto& [queue, semaphores, segment] = identifiers_;
+  queue = made(::msgget(IPC_PRIVATE, 0600), "msgget");
+  const struct {
+    long type = 2;
+    char content[4] = {'m', 'a', 'i', 'l'};
+  } letter;
+  made(::msgsnd(queue, &letter, sizeof(letter.content), IPC_NOWAIT), "msgsnd");
+  semaphores = made(::semget(IPC_PRIVATE, 2, 0600), "semget");
+  made(::semctl(semaphores, 0, SETVAL, 1), "semctl");
+  segment = made(::shmget(IPC_PRIVATE, page_bytes, 0600), "shmget");
+  void* const page = ::shmat(segment, nullptr, 0);
+  if (page == reinterpret_cast<void*>(-1)) made(-1, "shmat");
+  std::memset(page, 's', page_bytes);
+  ::shmdt(page);
+}
+
+// What is gone already is not looked for.
+void Sandbox::remove_ipc() const {
+  const IpcNames names = ipc_names();
+  for (const std::string& name : {names.queue, names.new_queue}) ::mq_unlink(("/" + name).c_str());
+  const auto& [queue, semaphores, segment] = identifiers_;
+  for (const int one : {queue, ::msgget(names.new_key, 0)}) ::msgctl(one, IPC_RMID, nullptr);
+  for (const int one : {semaphores, ::semget(names.new_key, 0, 0)}) ::semctl(one, 0, IPC_RMID);
+  for (const int one : {segment, ::shmget(names.new_key, 0, 0)}) ::shmctl(one, IPC_RMID, nullptr);
+}
+
+std::string Sandbox::state_of_ipc() const {
+  const auto& [queue, semaphores, segment] = identifiers_;
+  const IpcNames names = ipc_names();
+  mq_attr attributes{};
+  ::mq_getattr(descriptor(Object::posix_queue), &attributes);
+  std::string lines = fmt::format("posix queue: {} messages\n", attributes.mq_curmsgs);
+  for (const std::string& name : {names.queue, names.new_queue}) {
+    const int found = ::mq_open(("/" + name).c_str(), O_RDONLY | O_CLOEXEC);
+    lines += fmt::format("a name of a queue: {}\n", found >= 0);
+    if (found >= 0) ::mq_close(found);
+  }
+  msqid_ds letters{};
+  lines +=
+      fmt::format("queue: {} {} messages\n", ::msgctl(queue, IPC_STAT, &letters), letters.msg_qnum);
+  for (const int index : {0, 1}) {
+    lines += fmt::format("semaphore {}: {}\n", index, ::semctl(semaphores, index, GETVAL));
+  }
+  shmid_ds memory{};
+  lines += fmt::format("segment: {} mode {:o} attached {}\n", ::shmctl(segment, IPC_STAT, &memory),
+                       memory.shm_perm.mode, memory.shm_nattch);
+  return lines + fmt::format("new: {} {} {}\n", ::msgget(names.new_key, 0) >= 0,
+                             ::semget(names.new_key, 0, 0) >= 0,
+                             ::shmget(names.new_key, 0, 0) >= 0);
+}
+
 std::string Sandbox::state() const {
   std::vector<fs::path> names{root_};
   std::error_code ignored;
@@ -242,6 +317,7 @@ std::string Sandbox::state() const {
                          ::lseek(descriptor, 0, SEEK_CUR), ready.revents);
   }
   for (const fs::path& name : names) lines += entry_of(name, root_);
+  if (has_ipc_) lines += state_of_ipc();
   for (std::size_t page = 0; page < mapping_pages; ++page) {
     char byte = '-';
     const iovec here{&byte, 1};

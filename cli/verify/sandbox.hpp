@@ -1,5 +1,6 @@
 #pragma once
-// The objects of a compared call: a tree of names, a descriptor of every kind, a mapping. Two
+// The objects of a compared call: a tree of names, a descriptor of every kind, objects of
+// System V, a mapping. Two
 // sandboxes differ only in the name of their root, which always has the same length.
 //
 // Threading: one thread. Errors: a sandbox that cannot be made throws std::system_error.
@@ -20,7 +21,8 @@ inline constexpr std::size_t mapping_pages = 4;
 
 class Sandbox {
  public:
-  Sandbox();
+  // has_ipc: with the objects of System V and the POSIX queue, which take Linux a millisecond.
+  explicit Sandbox(bool has_ipc = false);
   ~Sandbox();
   Sandbox(const Sandbox&) = delete;
   Sandbox& operator=(const Sandbox&) = delete;
@@ -28,6 +30,9 @@ class Sandbox {
   [[nodiscard]] const std::string& root() const { return root_; }
   [[nodiscard]] int descriptor(Object object) const {
     return descriptors_[static_cast<std::size_t>(object)];
+  }
+  [[nodiscard]] int identifier(Ipc ipc) const {
+    return identifiers_[static_cast<std::size_t>(ipc)];
   }
   [[nodiscard]] char* mapping() const { return mapping_; }
 
@@ -42,10 +47,15 @@ class Sandbox {
   void open_files();
   void open_sockets();
   void open_others();
+  void make_ipc();
+  void remove_ipc() const;
+  [[nodiscard]] std::string state_of_ipc() const;
   void take(Object object, int descriptor);
 
+  const bool has_ipc_;
   std::string root_;
   std::array<int, object_count> descriptors_;
+  std::array<int, ipc_count> identifiers_;
   std::array<Identity, object_count> identities_;  // Of the files behind them.
   char* mapping_ = nullptr;
 };

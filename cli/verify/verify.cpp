@@ -14,6 +14,7 @@
 
 #include "base/system_call.hpp"
 #include "calls/rows.hpp"
+#include "calls/table.hpp"
 #include "cli/verify/case.hpp"
 #include "cli/verify/maker.hpp"
 #include "cli/verify/sandbox.hpp"
@@ -125,7 +126,8 @@ std::string outcome_of(const Case& the_case, const Sandbox& sandbox, const Image
 
 template <class Make>
 std::string outcome_from(const Case& the_case, const Make& make) {
-  const Sandbox sandbox;
+  const calls::Entry* const entry = calls::entry_of(the_case.number);
+  const Sandbox sandbox(entry != nullptr && entry->family == calls::Family::ipc);
   const Image before = image_of(the_case, sandbox);
   Image after = before;
   const std::int64_t answer = make(after);
