@@ -28,7 +28,7 @@ const std::vector<Benchmark>& benchmarks() {
        always_full<round_trip>},
       {"onecore", "What does a call cost on one core, where no cache line travels?",
        always_full<one_core>},
-      {"hostcall", "What does a call of an empty function of the host cost beside a no-op?",
+      {"hostcall", "What does a call of an empty function of the host cost, and a query of Linux?",
        always_full<host_calls>},
       {"headofline", "Does a call that sleeps 1 ms hold up the others, or a read of the disk?",
        always_full<head_of_line>},

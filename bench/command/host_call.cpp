@@ -1,10 +1,10 @@
 // How much more than a no-op does a call of a function of the host program take, if the function
-// does nothing?
+// does nothing? And a query of Linux that the server answers in place, than the cheapest one?
 //
 // A single work-item makes calls one after the other while the server spins. No-ops, calls in
-// place, calls on a thread of their own and prints take turns of a few calls within one launch, so
-// that a change of the machine's load meets all of them. The ratio compares the medians of whole
-// turns: the step of some processors' clocks is an eighth of a call.
+// place, calls on a thread of their own, prints, getpid and getppid take turns of a few calls
+// within one launch, so that a change of the machine's load meets all of them. The ratio compares
+// the medians of whole turns: the step of some processors' clocks is an eighth of a call.
 
 #include <array>
 #include <nlohmann/json.hpp>
@@ -22,9 +22,10 @@ namespace {
 constexpr int rounds = 24;
 constexpr int turns = 40;
 constexpr int warm_up_calls = 20;  // Of each turn.
-enum Kind : std::size_t { nop, in_place, on_thread, print, kinds };
-constexpr std::array<int, kinds> calls_of = {200, 200, 10, 10};  // In a turn.
-constexpr std::array<const char*, kinds> names = {"nop", "in_place", "on_thread", "print"};
+enum Kind : std::size_t { nop, in_place, on_thread, print, getpid, getppid, kinds };
+constexpr std::array<int, kinds> calls_of = {200, 200, 10, 10, 200, 200};  // In a turn.
+constexpr std::array<const char*, kinds> names = {"nop",   "in_place", "on_thread",
+                                                  "print", "getpid",   "getppid"};
 
 constexpr HostFunction<void()> empty_in_place{"bench.in_place"};
 constexpr HostFunction<void()> empty_on_thread{"bench.on_thread"};
@@ -44,6 +45,10 @@ K2K_DEVICE bool make_call(std::size_t kind, int file) {
       return k2k::host_call(k2k::work_item, empty_in_place).ok();
     case on_thread:
       return k2k::host_call(k2k::work_item, empty_on_thread).ok();
+    case getpid:
+      return k2k::getpid(k2k::work_item).ok();
+    case getppid:
+      return k2k::getppid(k2k::work_item).ok();
     default:
       return k2k::print_to(k2k::work_item, file, "{}\n", 7).ok();
   }
@@ -96,15 +101,15 @@ Result<nlohmann::ordered_json> host_calls(const RuntimeConfig& base) {
   if (status) status = runtime.value().provide(empty_on_thread, nothing);
   if (!status) return status.error();
   std::array<Samples, kinds> all;
-  std::array<std::vector<double>, kinds> ratios;
+  std::vector<double> functions;
+  std::vector<double> queries;
   for (int round = 0; round < rounds; ++round) {
     auto blocks = measure_round(runtime.value(), file.value().descriptor());
     if (!blocks) return blocks.error();
-    const double beside = Samples(blocks.value().turns[nop]).median();
-    for (std::size_t kind = 0; kind < kinds; ++kind) {
-      ratios[kind].push_back(Samples(blocks.value().turns[kind]).median() / beside);
-      all[kind].add(blocks.value().calls[kind]);
-    }
+    const auto turn = [&](Kind kind) { return Samples(blocks.value().turns[kind]).median(); };
+    functions.push_back(turn(in_place) / turn(nop));
+    queries.push_back(turn(getppid) / turn(getpid));
+    for (std::size_t kind = 0; kind < kinds; ++kind) all[kind].add(blocks.value().calls[kind]);
   }
   nlohmann::ordered_json p50;
   nlohmann::ordered_json p99;
@@ -115,7 +120,8 @@ Result<nlohmann::ordered_json> host_calls(const RuntimeConfig& base) {
   nlohmann::ordered_json result;
   result["p50_us"] = p50;
   result["p99_us"] = p99;
-  result["goals"] = {goal_row({"hostcall", "empty function in place / no-op"}, ratios[in_place])};
+  result["goals"] = {goal_row({"hostcall", "empty function in place / no-op"}, functions),
+                     goal_row({"hostcall", "getppid / getpid"}, queries)};
   return result;
 }
 
