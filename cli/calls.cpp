@@ -149,6 +149,19 @@ std::vector<std::string> class_names() {
   return names;
 }
 
+// The least of the policies `io` and `any` that permits the call.
+const char* policy_of(const calls::Entry& entry) {
+  switch (entry.access) {
+    case calls::Access::open:
+      return "io";
+    case calls::Access::privileged:
+      return "any";
+    case calls::Access::refused:
+      return "none";
+  }
+  return "?";
+}
+
 // "wrapper", "number" or "refused".
 const char* way_of(const calls::Entry& entry) {
   if (entry.access == calls::Access::refused) return "refused";
@@ -196,6 +209,7 @@ ordered_json as_json(const calls::Entry& entry) {
                         {"blocking", blocking_name(entry.blocking)},
                         {"changes", changes_name(entry.changes)},
                         {"made_by", way_of(entry)},
+                        {"policy", policy_of(entry)},
                         {"basic", calls::is_basic(calls::find(entry.number))},
                         {"reason", entry.reason}};
   if (const int index = calls::find(entry.number); index >= 0) {
@@ -234,12 +248,14 @@ int run_calls(const Context& context, const Wanted& wanted) {
     const ordered_json shown = {{"calls", list}, {"classes", all}, {"linux_4_11", of_4_11}};
     return print(shown.dump(2) + "\n");
   }
-  std::vector<std::vector<std::string>> rows = {
-      {"call", "number", "family", "class", "blocks", "changes", "made by", "wrapper or reason"}};
+  std::vector<std::vector<std::string>> rows = {{"call", "number", "family", "class", "blocks",
+                                                 "changes", "made by", "policy",
+                                                 "wrapper or reason"}};
   for (const calls::Entry* entry : entries) {
     rows.push_back({entry->name, std::to_string(entry->number), family_name(entry->family),
                     class_name(entry->kind), blocking_name(entry->blocking),
-                    changes_name(entry->changes), way_of(*entry), detail_of(*entry)});
+                    changes_name(entry->changes), way_of(*entry), policy_of(*entry),
+                    detail_of(*entry)});
   }
   return print(text_table(rows, context.color) + "\n" + share_line("All", all) +
                share_line("Of Linux 4.11", of_4_11));
@@ -330,8 +346,10 @@ Command calls_command() {
           "Lists every system call of Linux on x86-64: number, family, class, whether the call may "
           "block its thread (never; rarely: a disk; waits: a peer or a clock), the widest state "
           "that it changes (call: what its arguments name; thread; process), and whether kernels "
-          "make it by a typed wrapper, by number with k2k::syscall, or not at all (refused). The "
-          "last lines give the share of each class.\n\nWith --verify, makes every ready call that "
+          "make it by a typed wrapper, by number with k2k::syscall, or not at all (refused). "
+          "'policy' is the setting of server.policy that permits the call: io, or any alone, which "
+          "permits all that io permits. The last lines give the share of each class.\n\nWith "
+          "--verify, makes every ready call that "
           "has a case from kernels of a strict device of the cpu backend (with --gpu: of a GPU) "
           "and from a thread, in sandboxes that are alike, and compares answers, buffers and "
           "effects. Exit status 1: a call differs.",

@@ -24,6 +24,15 @@ ordered_json typed(const ConfigOption& option, const std::string& value) {
   return value;
 }
 
+// The text of a policy has several lines.
+std::string in_one_line(std::string value) {
+  if (value.empty()) return "-";
+  for (std::size_t at = 0; (at = value.find('\n', at)) != std::string::npos; at += 2) {
+    value.replace(at, 1, "\\n");
+  }
+  return value;
+}
+
 int show(const Context& context) {
   const Result<LoadedConfig> loaded = context.load();
   if (!loaded) return complain_config(loaded.error());
@@ -38,7 +47,7 @@ int show(const Context& context) {
   }
   std::vector<std::vector<std::string>> rows = {{"key", "value", "origin"}};
   for (const Setting& setting : loaded.value().settings) {
-    rows.push_back({setting.key, setting.value.empty() ? "-" : setting.value, setting.origin});
+    rows.push_back({setting.key, in_one_line(setting.value), setting.origin});
   }
   return print(text_table(rows, context.color));
 }
@@ -89,7 +98,7 @@ int explain(const Context& context, const std::string& key) {
     return print(answer.dump(2) + "\n");
   }
   return print(fmt::format("{}\n\n", option->help) +
-               text_table({{"value", setting.value.empty() ? "empty" : setting.value},
+               text_table({{"value", setting.value.empty() ? "empty" : in_one_line(setting.value)},
                            {"origin", setting.origin},
                            {"default", default_of(*option)},
                            {"permitted", permitted(*option)},

@@ -19,6 +19,7 @@ namespace {
 
 RuntimeConfig config_of(Maker maker) {
   RuntimeConfig config;
+  config.server.policy = server::CallPolicy::any;
   config.operator_settings = false;
   config.control.socket = false;
   if (maker == Maker::gpu) {

@@ -27,8 +27,12 @@ enum class Changes : std::uint8_t {
   process,  // State of a whole process: descriptors, address space, children, limits.
 };
 
-// Whether kernels may make the call under the policy `any`.
-enum class Access : std::uint8_t { open, refused };
+// Whether kernels may make the call.
+enum class Access : std::uint8_t {
+  open,        // Under the policies `io` and `any`.
+  privileged,  // Acts on the machine, or on another process: under `any` alone.
+  refused,     // Under no policy.
+};
 
 struct Entry {
   std::uint16_t number;

@@ -184,7 +184,7 @@ Result<Runtime> Runtime::create(const RuntimeConfig& wanted) {
   state->files = std::move(files).value();
   std::shared_ptr<services::CallRules> rules;
   if (config.server.policy == server::CallPolicy::file) {
-    auto read = read_policy_file(config.server.policy_file);
+    auto read = read_policy(config.server.policy_file);
     if (!read) return read.error();
     rules = std::move(read).value();
   }

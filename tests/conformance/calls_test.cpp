@@ -99,6 +99,54 @@ TEST_P(Calls, a_mistake_is_answered_in_its_own_slot_only) {
   ::munmap(nowhere, 4096);
 }
 
+TEST_P(Calls, act_on_no_other_process_and_not_on_the_machine_unless_so_configured) {
+  Runtime runtime = start();
+  std::array<long, 5> answers{};
+  const char name[] = "k2k";
+  siginfo_t info{};
+  launch(runtime, 1, 1, [&] {
+    answers[0] = k2k::syscall(k2k::work_item, k2k::strong, __NR_sethostname, name, 0ul);
+    answers[1] = k2k::syscall(k2k::work_item, k2k::strong, __NR_rt_sigqueueinfo, 1, 0, &info);
+    answers[2] = k2k::syscall(k2k::work_item, k2k::strong, 999);
+    answers[3] = k2k::syscall(k2k::work_item, k2k::strong, __NR_getppid);
+    answers[4] = k2k::syscall(k2k::work_item, k2k::strong, __NR_membarrier, 0, 0, 0);
+  });
+  EXPECT_EQ(answers[0], -EPERM);
+  EXPECT_EQ(answers[1], -EPERM);
+  EXPECT_EQ(answers[2], -ENOSYS);
+  EXPECT_EQ(answers[3], ::getppid());
+  EXPECT_GE(answers[4], 0);
+}
+
+TEST_P(Calls, have_the_policy_of_the_start_or_only_known_ones) {
+  Runtime runtime = start();
+  const auto change_to = [&runtime](server::CallPolicy policy) {
+    server::ServerConfig config = runtime.server_config();
+    config.policy = policy;
+    const Status status = runtime.reconfigure(config);
+    return status.ok() ? "" : status.error().message;
+  };
+  EXPECT_EQ(change_to(server::CallPolicy::any),
+            "server.policy is \"io\" since the start; it can become \"known_only\", and \"io\" "
+            "again");
+  EXPECT_EQ(change_to(server::CallPolicy::known_only), "");
+  std::array<long, 2> answers{};
+  launch(runtime, 1, 1, [&] {
+    answers[0] = k2k::syscall(k2k::work_item, k2k::strong, __NR_getitimer, ITIMER_REAL, nullptr);
+    answers[1] = k2k::syscall(k2k::work_item, k2k::strong, __NR_getpid);
+  });
+  EXPECT_EQ(answers, (std::array<long, 2>{-ENOSYS, ::getpid()}));
+  EXPECT_EQ(change_to(server::CallPolicy::io), "");
+
+  Runtime open =
+      start([](RuntimeConfig& config) { config.server.policy = server::CallPolicy::any; });
+  server::ServerConfig config = open.server_config();
+  config.policy = server::CallPolicy::io;
+  const Status status = open.reconfigure(config);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().message, "server.policy cannot become \"io\" after the start");
+}
+
 TEST_P(Calls, only_known_calls_are_open_if_so_configured) {
   Runtime runtime =
       start([](RuntimeConfig& config) { config.server.policy = server::CallPolicy::known_only; });

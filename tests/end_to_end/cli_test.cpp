@@ -165,6 +165,12 @@ TEST_F(Cli, global_flags_go_before_and_behind_the_command) {
   }
 }
 
+TEST_F(Cli, config_shows_the_text_of_a_policy_in_one_line) {
+  const Outcome outcome = k2k("config show", "K2K_SERVER_POLICY='default = \"io\"\n[calls]\n'");
+  EXPECT_EQ(outcome.status, 0) << outcome.out;
+  EXPECT_NE(outcome.out.find("default = \"io\"\\n[calls]\\n"), std::string::npos) << outcome.out;
+}
+
 TEST_F(Cli, config_shows_where_a_value_came_from) {
   const std::string path = folder_ + "/settings.toml";
   std::ofstream(path) << "[device]\n\nspin_us = 9\n";

@@ -32,8 +32,10 @@ inline constexpr Entry event_entries[] = {
     {290, "eventfd2", Family::event, Class::ready, Blocking::never, Changes::process},
     {291, "epoll_create1", Family::event, Class::ready, Blocking::never, Changes::process},
     {294, "inotify_init1", Family::event, Class::ready, Blocking::never, Changes::process},
-    {300, "fanotify_init", Family::event, Class::ready, Blocking::never, Changes::process},
-    {301, "fanotify_mark", Family::event, Class::ready, Blocking::rarely, Changes::call},
+    {300, "fanotify_init", Family::event, Class::ready, Blocking::never, Changes::process,
+     Access::privileged},
+    {301, "fanotify_mark", Family::event, Class::ready, Blocking::rarely, Changes::call,
+     Access::privileged},
     {441, "epoll_pwait2", Family::event, Class::ready, Blocking::waits, Changes::call, Access::open,
      mask_reason},
 };

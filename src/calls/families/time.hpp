@@ -14,8 +14,10 @@ inline constexpr Entry time_entries[] = {
      Access::refused, "sends signals to the host process"},
     {96, "gettimeofday", Family::time, Class::ready, Blocking::never, Changes::call},
     {100, "times", Family::time, Class::ready, Blocking::never, Changes::call},
-    {159, "adjtimex", Family::time, Class::ready, Blocking::never, Changes::process},
-    {164, "settimeofday", Family::time, Class::ready, Blocking::never, Changes::process},
+    {159, "adjtimex", Family::time, Class::ready, Blocking::never, Changes::process,
+     Access::privileged},
+    {164, "settimeofday", Family::time, Class::ready, Blocking::never, Changes::process,
+     Access::privileged},
     {201, "time", Family::time, Class::ready, Blocking::never, Changes::call},
     {222, "timer_create", Family::time, Class::ready, Blocking::never, Changes::process,
      Access::refused, "sends signals to the host process"},
@@ -23,7 +25,8 @@ inline constexpr Entry time_entries[] = {
     {224, "timer_gettime", Family::time, Class::ready, Blocking::never, Changes::call},
     {225, "timer_getoverrun", Family::time, Class::ready, Blocking::never, Changes::call},
     {226, "timer_delete", Family::time, Class::ready, Blocking::never, Changes::process},
-    {227, "clock_settime", Family::time, Class::ready, Blocking::never, Changes::process},
+    {227, "clock_settime", Family::time, Class::ready, Blocking::never, Changes::process,
+     Access::privileged},
     {228, "clock_gettime", Family::time, Class::ready, Blocking::never, Changes::call, Access::open,
      "CLOCK_THREAD_CPUTIME_ID is the service thread's"},
     {229, "clock_getres", Family::time, Class::ready, Blocking::never, Changes::call},
@@ -31,7 +34,8 @@ inline constexpr Entry time_entries[] = {
     {283, "timerfd_create", Family::time, Class::ready, Blocking::never, Changes::process},
     {286, "timerfd_settime", Family::time, Class::ready, Blocking::never, Changes::call},
     {287, "timerfd_gettime", Family::time, Class::ready, Blocking::never, Changes::call},
-    {305, "clock_adjtime", Family::time, Class::ready, Blocking::never, Changes::process},
+    {305, "clock_adjtime", Family::time, Class::ready, Blocking::never, Changes::process,
+     Access::privileged},
 };
 
 }  // namespace k2k::calls

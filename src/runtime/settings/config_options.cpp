@@ -11,6 +11,7 @@
 #include "base/setting_text.hpp"
 #include "protocol/area.hpp"
 #include "router/door/files_keys.hpp"
+#include "runtime/settings/policy_file.hpp"
 
 namespace k2k {
 
@@ -24,7 +25,6 @@ constexpr std::uint32_t core_max = 4095;
 constexpr std::size_t cores_max = 256;  // Entries of a list.
 constexpr double permille_in_percent = 10;
 constexpr std::size_t path_bytes_max = 4095;
-constexpr std::string_view policy_file_ending = ".toml";
 constexpr const char* off = "off";  // A share of 0: nothing is capped.
 
 std::vector<std::string> split(std::string_view text, char separator) {
@@ -265,9 +265,10 @@ const ConfigOption options[] = {
         "A thread loses the poller's role when its call lasts this long."),
     server<&ServerConfig::shutdown_ms>("server.shutdown_ms", number, 0, 600'000, "", "milliseconds",
                                        "How long the end of a runtime waits for calls in flight."),
-    {"server.policy", policy, 0, path_bytes_max, "any|known_only", "",
-     "Calls that kernels may make: all calls that do not act on the host's own process and "
-     "threads, only the basic calls (k2k calls --basic), or as a policy file says.",
+    {"server.policy", policy, 0, path_bytes_max, "io|any|known_only", "",
+     "Calls that kernels may make: those on files, sockets, own memory, time and other queries; "
+     "all calls that do not act on the host's own process and threads; only the basic calls "
+     "(k2k calls --basic); or as a policy file says.",
      store_policy, show_policy},
     server<&ServerConfig::walls>(
         "server.walls", choice, 0, 0, "off|on|strict", "",
@@ -393,7 +394,8 @@ std::string permitted(const ConfigOption& option) {
     case choice:
       return permitted_words(option.words);
     case policy:
-      return permitted_words(option.words) + ", or the path of a policy that ends with .toml";
+      return permitted_words(option.words) +
+             ", the path of a policy that ends with .toml, or its text";
     case cores:
       return fmt::format("a list of CPUs such as 0,2-3 (each at most {}, at most {} of them)",
                          core_max, cores_max);
@@ -455,7 +457,8 @@ Result<OptionValue> parse_value(const ConfigOption& option, std::string_view tex
       return value;
     }
     case policy: {
-      if (text.ends_with(policy_file_ending) && text.size() <= option.most) {
+      if ((text.ends_with(policy_file_ending) || is_policy_text(text)) &&
+          text.size() <= option.most) {
         value.number = static_cast<std::uint64_t>(server::CallPolicy::file);
         return value;
       }

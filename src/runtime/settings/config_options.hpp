@@ -25,7 +25,7 @@ enum class OptionKind : std::uint8_t {
   share,    // The same in thousandths, or as "0.5%"; "off" if 0 is permitted. Shown in percent.
   boolean,  // true or false; on, off, yes, no, 1 and 0 are understood.
   choice,   // One of `words`.
-  policy,   // One of `words`, or the path of a file whose name ends with .toml.
+  policy,   // One of `words`, the path of a file whose name ends with .toml, or its text.
   cores,    // CPU numbers such as 0,2-3; may be empty.
   text,     // Any text; the code that uses it checks it.
 };

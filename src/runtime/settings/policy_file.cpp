@@ -25,6 +25,7 @@ namespace {
 using services::RootedFiles;
 using services::WantedRules;
 
+constexpr std::string_view text_mend = "change the text";
 constexpr std::string_view policy_mend = "fix the file or name another with --server-policy";
 
 struct Named {
@@ -38,6 +39,7 @@ constexpr Named families[] = {
 };
 constexpr Named defaults[] = {
     {"any", static_cast<int>(WantedRules::Otherwise::any)},
+    {"io", static_cast<int>(WantedRules::Otherwise::io)},
     {"known_only", static_cast<int>(WantedRules::Otherwise::known_only)},
     {"none", static_cast<int>(WantedRules::Otherwise::none)},
 };
@@ -89,6 +91,9 @@ class PolicyReader {
            "not confine; remove one of the two");
     }
     if (error_) return *error_;
+    if (wanted_.otherwise == WantedRules::Otherwise::io && !wanted_.targets) {
+      wanted_.targets = services::io_rules().targets;
+    }
     return wanted_;
   }
 
@@ -291,7 +296,9 @@ class PolicyReader {
     const bool possible = std::ranges::any_of(numbers, [this](std::uint16_t number) {
       if (std::ranges::find(wanted_.refused, number) != wanted_.refused.end()) return false;
       if (std::ranges::find(wanted_.allowed, number) != wanted_.allowed.end()) return true;
+      // The policy io permits each of these.
       return wanted_.otherwise == WantedRules::Otherwise::any ||
+             wanted_.otherwise == WantedRules::Otherwise::io ||
              (wanted_.otherwise == WantedRules::Otherwise::known_only &&
               calls::is_basic(calls::find(number)));
     });
@@ -315,8 +322,16 @@ class PolicyReader {
 
 }  // namespace
 
-Result<std::shared_ptr<services::CallRules>> read_policy_file(const std::string& path) {
-  const Result<std::string> text = read_toml_text(path, policy_mend);
+bool is_policy_text(std::string_view setting) {
+  return setting.find('=') != std::string_view::npos && !setting.ends_with(policy_file_ending);
+}
+
+Result<std::shared_ptr<services::CallRules>> read_policy(const std::string& setting) {
+  const bool is_text = is_policy_text(setting);
+  const std::string path = is_text ? "server.policy" : setting;
+  const std::string_view mend = is_text ? text_mend : policy_mend;
+  const Result<std::string> text =
+      is_text ? Result<std::string>(setting) : read_toml_text(path, policy_mend);
   if (!text) return text.error();
   try {
     const toml::table table = toml::parse(text.value(), path);
@@ -324,8 +339,7 @@ Result<std::shared_ptr<services::CallRules>> read_policy_file(const std::string&
     if (!wanted) return wanted.error();
     auto rules = services::CallRules::create(wanted.value());
     if (rules) return rules;
-    return Error{rules.error().code,
-                 fmt::format("{}: {}; {}", path, rules.error().message, policy_mend)};
+    return Error{rules.error().code, fmt::format("{}: {}; {}", path, rules.error().message, mend)};
   } catch (const toml::parse_error& error) {
     return Error{EINVAL, fmt::format("{}:{}:{}: {}; expected: TOML, such as [calls] and, on the "
                                      "next line, refuse = [\"socket\"]",

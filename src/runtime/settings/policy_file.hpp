@@ -1,10 +1,12 @@
 #pragma once
-// The policy file of a runtime: server.policy = "path.toml" (docs/design/security.md has its keys).
+// The policy of a runtime in TOML: server.policy = "path.toml", or the text itself
+// (docs/design/security.md has its keys).
 //
 // Threading: any thread.
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/result.hpp"
 
@@ -14,8 +16,14 @@ class CallRules;
 
 namespace k2k {
 
-// Errors, with one line that names path, line and column, and what is expected there: EINVAL
-// (malformed, or contradictory), and those of reading the file, its roots and its audit log.
-Result<std::shared_ptr<services::CallRules>> read_policy_file(const std::string& path);
+inline constexpr std::string_view policy_file_ending = ".toml";
+
+// Is the setting the text of a policy? A path ends with policy_file_ending.
+bool is_policy_text(std::string_view setting);
+
+// `setting`: a path, or a text. Errors, with one line that names path (of a text: server.policy),
+// line and column, and what is expected there: EINVAL (malformed, or contradictory), and those of
+// reading the file, its roots and its audit log.
+Result<std::shared_ptr<services::CallRules>> read_policy(const std::string& setting);
 
 }  // namespace k2k

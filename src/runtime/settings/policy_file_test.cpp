@@ -30,7 +30,7 @@ class PolicyFileTest : public testing::Test {
   // The message for a file with this text; "" if it is accepted. The path is left out.
   std::string complaint(const std::string& text) {
     std::ofstream(path_) << text;
-    const auto rules = read_policy_file(path_);
+    const auto rules = read_policy(path_);
     if (rules) return "";
     EXPECT_EQ(rules.error().code, EINVAL);
     EXPECT_TRUE(rules.error().message.starts_with(path_)) << rules.error().message;
@@ -52,7 +52,7 @@ TEST_F(PolicyFileTest, has_its_documented_meaning) {
                           "targets = [\"self\", 77]\n"
                           "[audit]\n"
                           "file = \"/dev/null\"\n";
-  const auto rules = read_policy_file(path_);
+  const auto rules = read_policy(path_);
   ASSERT_TRUE(rules) << rules.error().message;
   const auto judged = [&](long number, std::uint64_t first) {
     services::Request request;
@@ -73,7 +73,7 @@ TEST_F(PolicyFileTest, has_its_documented_meaning) {
 TEST_F(PolicyFileTest, permits_the_functions_that_it_names_or_all_of_them) {
   const auto judged = [&](const std::string& text, const char* function) {
     std::ofstream(path_) << text << "[audit]\nfile = \"/dev/null\"\n";
-    const auto rules = read_policy_file(path_);
+    const auto rules = read_policy(path_);
     EXPECT_TRUE(rules) << rules.error().message;
     if (!rules) return std::int64_t{1};
     services::Request request;
@@ -105,7 +105,7 @@ TEST_F(PolicyFileTest, names_a_mistake_its_place_and_the_expected_text) {
             ":2:9: calls.allow is no array; expected: an array of names of calls");
   EXPECT_EQ(complaint("default = \"some\"\n"),
             ":1:11: default has an entry that is not permitted, 'some'; expected: one of any, "
-            "known_only, none");
+            "io, known_only, none");
   EXPECT_EQ(complaint("[sockets]\nfamilies = [\"ipx\"]\n"),
             ":2:13: sockets.families has an entry that is not permitted, 'ipx'; expected: one of "
             "unix, inet, inet6, netlink, packet, vsock, alg, bluetooth, can, xdp");
@@ -171,6 +171,44 @@ TEST_F(PolicyFileTest, refuses_contradictions) {
       complaint("default = \"none\"\n[calls]\nallow = [\"stat\"]\n[files]\nroots = [\"/usr\"]\n"),
       "");
   EXPECT_EQ(complaint("default = \"none\"\n[files]\nroots = []\n"), "");
+}
+
+TEST_F(PolicyFileTest,
+       with_the_default_io_signals_reach_this_process_alone_unless_it_names_others) {
+  const auto answers = [&](const std::string& text) {
+    std::ofstream(path_) << text << "[audit]\nfile = \"/dev/null\"\n";
+    const auto rules = read_policy(path_);
+    EXPECT_TRUE(rules) << rules.error().message;
+    std::vector<std::int64_t> found;
+    for (const long number : {SYS_mount, SYS_rt_sigqueueinfo, SYS_openat}) {
+      services::Request request;
+      request.number = static_cast<std::uint16_t>(number);
+      request.arguments[0] = 77;
+      found.push_back(rules.value()->judge(request));
+    }
+    return found;
+  };
+  EXPECT_EQ(answers("default = \"io\"\n"), (std::vector<std::int64_t>{-EPERM, -EPERM, 0}));
+  EXPECT_EQ(answers("default = \"io\"\n[calls]\nallow = [\"mount\"]\n[signals]\ntargets = [77]\n"),
+            (std::vector<std::int64_t>{0, 0, 0}));
+}
+
+TEST_F(PolicyFileTest, may_be_the_setting_itself) {
+  const std::string text = "default = \"none\"\n[calls]\nallow = [\"pread64\"]\n";
+  ConfigInputs inputs;
+  inputs.flags = {{"server.policy", text, "flag --server-policy"}};
+  const auto loaded = load_config(inputs);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(loaded->config.server.policy, server::CallPolicy::file);
+  const auto rules = read_policy(loaded->config.server.policy_file);
+  ASSERT_TRUE(rules) << rules.error().message;
+  EXPECT_TRUE(rules.value()->permits(SYS_pread64));
+  EXPECT_TRUE(rules.value()->refuses(SYS_read));
+  const auto wrong = read_policy("[calls]\nallow = [\"raed\"]");
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().message,
+            "server.policy:2:10: calls.allow names 'raed'; did you mean 'read'? expected: a name "
+            "that k2k calls lists");
 }
 
 TEST_F(PolicyFileTest, is_named_by_the_setting_and_ends_the_start_of_a_runtime) {

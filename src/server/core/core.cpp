@@ -12,6 +12,7 @@
 #include "base/clock.hpp"
 #include "server/account/calibration.hpp"
 #include "server/server.hpp"
+#include "services/rules/call_rules.hpp"
 #include "services/walls/walls.hpp"
 
 namespace k2k::server {
@@ -26,10 +27,23 @@ Status check_inline(const backend::Backend& backend, const ServerConfig& config)
                            backend.info().name)};
 }
 
-Status check_policy(const ServerConfig& config, bool has_rules) {
-  if ((config.policy == CallPolicy::file) == has_rules) return {};
-  return Error{EINVAL, has_rules ? "server.policy is a file since the start, and stays it"
-                                 : "server.policy names a file, which is read at start only"};
+// The rules of `io` and of files are made at start only.
+Status check_policy(const ServerConfig& config, CallPolicy first) {
+  const bool changes = config.policy != first;
+  if (changes && first == CallPolicy::file) {
+    return Error{EINVAL, "server.policy is a file since the start, and stays it"};
+  }
+  if (changes && config.policy == CallPolicy::file) {
+    return Error{EINVAL, "server.policy names a file, which is read at start only"};
+  }
+  if (changes && (first == CallPolicy::io || config.policy == CallPolicy::io) &&
+      config.policy != CallPolicy::known_only) {
+    return Error{EINVAL, first == CallPolicy::io
+                             ? "server.policy is \"io\" since the start; it can become "
+                               "\"known_only\", and \"io\" again"
+                             : "server.policy cannot become \"io\" after the start"};
+  }
+  return {};
 }
 
 Status check_walls(const ServerConfig& config, const ServerConfig& before) {
@@ -113,7 +127,8 @@ Server::Core::Core(backend::Backend& backend, const ServerConfig& config, Provid
               .waiting = waiting_,
               .leader = leader_}),
       units_({.backend = backend, .threads = threads_, .roles = roles_, .service = service_}),
-      config_(config) {
+      config_(config),
+      first_policy_(config.policy) {
   backend.set_registered(&files_->registered());
 }
 
@@ -249,7 +264,7 @@ Status Server::Core::reconfigure(const ServerConfig& config) {
   if (Status status = validate(config, answers_.area().ring_count); !status) return status;
   if (Status status = check_inline(*backend_, config); !status) return status;
   const std::lock_guard control(control_);
-  if (Status status = check_policy(config, rules_ != nullptr); !status) return status;
+  if (Status status = check_policy(config, first_policy_); !status) return status;
   if (config.policy_file != config_.policy_file) {
     return Error{EINVAL, "server.policy names another file; a file is read at start only"};
   }
@@ -345,8 +360,13 @@ Result<std::unique_ptr<Server>> Server::start(backend::Backend& backend, const S
                                               Provided provided) {
   if (Status status = validate(config, backend.area().ring_count); !status) return status.error();
   if (Status status = check_inline(backend, config); !status) return status.error();
-  if (Status status = check_policy(config, provided.rules != nullptr); !status) {
-    return status.error();
+  if ((config.policy == CallPolicy::file) != (provided.rules != nullptr)) {
+    return Error{EINVAL, "the rules of a policy belong to a server.policy that is a file"};
+  }
+  if (config.policy == CallPolicy::io) {
+    auto rules = services::CallRules::create(services::io_rules());
+    if (!rules) return rules.error();
+    provided.rules = std::move(rules).value();
   }
   auto core = std::make_shared<Core>(backend, config, std::move(provided));
   if (Status status = core->start(); !status) {

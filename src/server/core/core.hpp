@@ -71,7 +71,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   backend::Backend* backend_;
   const std::shared_ptr<router::Files> files_;                // Never null.
   const std::shared_ptr<services::HostFunctions> functions_;  // Never null.
-  const std::shared_ptr<services::CallRules> rules_;          // Null without a policy file.
+  const std::shared_ptr<services::CallRules> rules_;          // Null under `any` and `known_only`.
   Answers answers_;
   BottomHalf bottom_half_;
   Admission admission_;
@@ -102,6 +102,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   // queue, so serving threads read it without this lock.
   mutable std::mutex config_lock_;
   ServerConfig config_;
+  const CallPolicy first_policy_;  // At the start.
 };
 
 }  // namespace k2k::server

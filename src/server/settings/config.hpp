@@ -46,6 +46,7 @@ enum class Notify : std::uint8_t {
 
 // Which calls device code may make.
 enum class CallPolicy : std::uint8_t {
+  io,          // Files, sockets, own memory, time, queries (services::io_rules()).
   any,         // Every call that would not harm the host process (services/policy.hpp).
   known_only,  // Only the basic calls (calls/rows.hpp).
   file,        // As ServerConfig::policy_file says (services/rules/call_rules.hpp).
@@ -83,8 +84,8 @@ struct ServerConfig {
   std::uint32_t rescan_us = 1'000;    // Period of the rescans of a slice of the slots. >= 100.
   std::uint32_t takeover_us = 250;    // A top half held by one call this long is taken over. >= 50.
   std::uint32_t shutdown_ms = 1'000;  // Grace for calls in flight when the runtime ends.
-  CallPolicy policy = CallPolicy::any;
-  std::string policy_file;         // For CallPolicy::file; read once, as the runtime starts.
+  CallPolicy policy = CallPolicy::io;
+  std::string policy_file;         // Or its text. For CallPolicy::file; read once, at the start.
   WallMode walls = WallMode::off;  // Stays as the server started, and the policy with it.
   // Share of the CPU time of all online cores that service threads may take; 0 = no cap; 1 to 1000.
   std::uint32_t cap_permille = 0;

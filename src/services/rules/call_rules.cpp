@@ -27,7 +27,15 @@ constexpr std::uint16_t sends_signal[] = {SYS_rt_sigqueueinfo, SYS_rt_tgsigqueue
 // <linux/sockios.h> cannot be included beside <sys/socket.h>.
 constexpr std::uint32_t set_owner_of_socket[] = {0x8901, 0x8902};  // FIOSETOWN, SIOCSPGRP
 
+bool is_privileged(const calls::Entry* entry) {
+  return entry != nullptr && entry->access == calls::Access::privileged;
+}
+
 }  // namespace
+
+WantedRules io_rules() {
+  return {.otherwise = WantedRules::Otherwise::io, .targets = std::vector<pid_t>{0}};
+}
 
 Result<std::shared_ptr<CallRules>> CallRules::create(const WantedRules& wanted) {
   Result<RootedFiles> files = RootedFiles::open(wanted.roots.value_or(std::vector<std::string>()));
@@ -43,6 +51,11 @@ CallRules::CallRules(WantedRules wanted, RootedFiles files, AuditLog audit)
   for (std::uint16_t number = 0; number < call_number_end; ++number) {
     Verdict& verdict = verdicts_[number];
     if (wanted_.otherwise == Otherwise::none) verdict = Verdict::refused;
+    if (wanted_.otherwise == Otherwise::io) {
+      const calls::Entry* const entry = calls::entry_of(number);
+      if (entry == nullptr) verdict = Verdict::unknown;
+      if (is_privileged(entry)) verdict = Verdict::privileged;
+    }
     if (wanted_.otherwise == Otherwise::known_only && !calls::is_basic(calls::find(number))) {
       verdict = Verdict::unknown;
     }
@@ -75,21 +88,25 @@ CallRules::CallRules(WantedRules wanted, RootedFiles files, AuditLog audit)
   }
 }
 
+bool CallRules::may_get_signals(pid_t target) const {
+  return std::any_of(wanted_.targets->begin(), wanted_.targets->end(), [target](pid_t permitted) {
+    return target == (permitted == 0 ? ::getpid() : permitted);
+  });
+}
+
 bool CallRules::may_be_sent(const Request& request) const {
   const auto& word = request.arguments;
   if (request.number == SYS_fcntl) {
     const auto command = static_cast<int>(word[1]);
-    return command != F_SETOWN && command != F_SETOWN_EX;
+    if (command == F_SETOWN) return may_get_signals(static_cast<pid_t>(word[2]));
+    return command != F_SETOWN_EX;
   }
   if (request.number == SYS_ioctl) {
     const auto command = static_cast<std::uint32_t>(word[1]);
     return std::find(std::begin(set_owner_of_socket), std::end(set_owner_of_socket), command) ==
            std::end(set_owner_of_socket);
   }
-  const auto target = static_cast<pid_t>(word[0]);
-  return std::any_of(wanted_.targets->begin(), wanted_.targets->end(), [target](pid_t permitted) {
-    return target == (permitted == 0 ? ::getpid() : permitted);
-  });
+  return may_get_signals(static_cast<pid_t>(word[0]));
 }
 
 // The program permits a function by providing it; the file can take it away.
@@ -115,6 +132,10 @@ std::int64_t CallRules::judge(const Request& request) {
       return 0;
     case Verdict::unknown:
       return refuse(-ENOSYS, "the policy permits known calls only");
+    case Verdict::privileged:
+      return refuse(-EPERM,
+                    "the call acts on the machine or on other processes; server.policy = \"any\" "
+                    "permits it");
     case Verdict::refused:
       return refuse(-EPERM, "the policy refuses the call");
     case Verdict::unconfined:
@@ -138,8 +159,8 @@ std::int64_t CallRules::judge(const Request& request) {
 bool CallRules::refuses(std::uint16_t number) const {
   if (number >= call_number_end) return false;
   const Verdict verdict = verdicts_[number];
-  return verdict == Verdict::refused || verdict == Verdict::unknown ||
-         verdict == Verdict::unconfined;
+  return verdict == Verdict::refused || verdict == Verdict::privileged ||
+         verdict == Verdict::unknown || verdict == Verdict::unconfined;
 }
 
 void CallRules::refused(const Request& request, std::int64_t value) {

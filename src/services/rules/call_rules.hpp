@@ -1,5 +1,6 @@
 #pragma once
-// The calls that a policy file permits the kernels of a runtime (docs/design/security.md).
+// The calls that the policy `io` or a policy file permits the kernels of a runtime
+// (docs/design/security.md).
 //
 //   judge()    as a request is accepted: by the call's number, the address family of a socket, the
 //              process that a signal goes to, the name of a host function
@@ -29,7 +30,12 @@
 namespace k2k::services {
 
 struct WantedRules {
-  enum class Otherwise : std::uint8_t { any, known_only, none };
+  enum class Otherwise : std::uint8_t {
+    any,
+    io,  // The calls of `Access::open`: files, sockets, own memory, time, queries.
+    known_only,
+    none,
+  };
   Otherwise otherwise = Otherwise::any;  // Of the calls in neither list.
   std::vector<std::uint16_t> allowed{};
   std::vector<std::uint16_t> refused{};
@@ -40,6 +46,9 @@ struct WantedRules {
   std::optional<std::vector<std::string>> functions{};  // Names of host functions.
   std::string audit_file{};                             // "" = standard error.
 };
+
+// The policy `io`: signals reach this process alone.
+WantedRules io_rules();
 
 class CallRules {
  public:
@@ -78,6 +87,7 @@ class CallRules {
   enum class Verdict : std::uint8_t {
     open,
     unknown,
+    privileged,
     refused,
     unconfined,
     confined,
@@ -85,6 +95,7 @@ class CallRules {
     target
   };
 
+  [[nodiscard]] bool may_get_signals(pid_t target) const;
   [[nodiscard]] bool may_be_sent(const Request& request) const;
   [[nodiscard]] std::int64_t judge_host_call(const Request& request);
 

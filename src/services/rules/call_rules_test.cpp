@@ -138,6 +138,32 @@ TEST_F(CallRulesTest, calls_are_judged_by_number) {
   EXPECT_EQ(rules->judge(request_with(SYS_membarrier, {})), -ENOSYS) << "a row, but not basic";
 }
 
+TEST_F(CallRulesTest, the_policy_io_leaves_the_machine_and_other_processes_alone) {
+  wanted = io_rules();
+  wanted.audit_file = at("audit");
+  make();
+  for (std::uint16_t number = 0; number < call_number_end; ++number) {
+    const calls::Entry* const entry = calls::entry_of(number);
+    const bool known = entry != nullptr;
+    const bool privileged = known && entry->access == calls::Access::privileged;
+    EXPECT_EQ(rules->refuses(number), !known || privileged) << number;
+  }
+  EXPECT_EQ(rules->judge(request_with(SYS_reboot, {})), -EPERM);
+  EXPECT_EQ(rules->judge(request_with(SYS_process_vm_readv, {1})), -EPERM);
+  EXPECT_EQ(rules->judge(request_with(calls::entry_numbers_end, {})), -ENOSYS);
+  EXPECT_EQ(rules->judge(request_with(SYS_rt_sigqueueinfo, {1, SIGUSR1})), -EPERM);
+  const auto self = static_cast<std::uint64_t>(::getpid());
+  EXPECT_EQ(rules->judge(request_with(SYS_rt_sigqueueinfo, {self, SIGUSR1})), 0);
+  for (const long number : {SYS_pread64, SYS_socket, SYS_mmap, SYS_clock_gettime, SYS_getppid}) {
+    EXPECT_EQ(rules->judge(request_with(number, {AF_UNIX})), 0) << number;
+    EXPECT_TRUE(rules->permits(static_cast<std::uint16_t>(number))) << number;
+  }
+  EXPECT_NE(audit().find("reboot: EPERM: the call acts on the machine or on other processes; "
+                         "server.policy = \"any\" permits it\n"),
+            std::string::npos)
+      << audit();
+}
+
 TEST_F(CallRulesTest, sockets_are_judged_by_their_family) {
   wanted = {.families = {{AF_INET}}, .audit_file = wanted.audit_file};
   make();
@@ -161,7 +187,9 @@ TEST_F(CallRulesTest, signals_are_judged_by_their_target) {
   EXPECT_EQ(rules->judge(request_with(SYS_rt_sigqueueinfo, {77, SIGUSR1})), 0);
   EXPECT_EQ(rules->judge(request_with(SYS_rt_sigqueueinfo, {78, SIGUSR1})), -EPERM);
   EXPECT_EQ(rules->judge(request_with(SYS_rt_tgsigqueueinfo, {78, 78, SIGUSR1})), -EPERM);
+  EXPECT_EQ(rules->judge(request_with(SYS_fcntl, {0, F_SETOWN, self})), 0);
   EXPECT_EQ(rules->judge(request_with(SYS_fcntl, {0, F_SETOWN, 78})), -EPERM);
+  EXPECT_EQ(rules->judge(request_with(SYS_fcntl, {0, F_SETOWN, 0 - self})), -EPERM) << "a group";
   EXPECT_EQ(rules->judge(request_with(SYS_fcntl, {0, F_GETFL})), 0);
   EXPECT_EQ(rules->judge(request_with(SYS_ioctl, {0, 0x8901})), -EPERM);
 }
