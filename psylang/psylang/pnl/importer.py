@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from psylang.ir.text import print_program
 from psylang.model.cells import is_kept
 from psylang.model.composition import PASSES_MAX, Model
 from psylang.model.errors import ModelError
@@ -28,6 +29,7 @@ from psylang.pnl.order import by_chance
 from psylang.pnl.plain import hands_on, plain_matrix, plain_parameters, same_in, trials_of, weighs
 from psylang.pnl.reading import At, Names, Paths, identifier, kind_of, only, value_of
 from psylang.pnl.refusals import NotImportedError, Refusal, RefusedError
+from psylang.pnl.source import Source
 from psylang.pnl.timing import Timed
 from psylang.pnl.views import Viewed
 
@@ -50,6 +52,8 @@ class ImportedModel(Model):
     entries: its inputs. results: the outputs that PsyNeuLink lists in the results of a trial, in
     its order. nodes: maps PsyNeuLink's names to the model's names. trials_most: where the
     composition ends a run after a number of trials, that number.
+
+    Its plans and run_arguments() refuse to go on once the composition was changed, until release().
     """
 
     def __init__(self, name: str) -> None:
@@ -58,6 +62,16 @@ class ImportedModel(Model):
         self.results: list[str] = []
         self.nodes: dict[str, str] = {}
         self.trials_most: int | None = None
+        # A method's object is no part of the model for runtime.changes.
+        self._check: Any = Source().check
+
+    def check_source(self) -> None:
+        """ModelChangedError: the composition is no longer what was imported."""
+        self._check()
+
+    def release(self) -> None:
+        """From now on later changes of the composition do not matter to this model."""
+        self._check.__self__.release()
 
 
 def from_psyneulink(composition: Any, *, termination_processing: Any = None) -> ImportedModel:
@@ -68,6 +82,7 @@ def from_psyneulink(composition: Any, *, termination_processing: Any = None) -> 
     their seeds' first numbers (restart() makes PsyNeuLink do so, too).
 
     Outputs are those of PsyNeuLink's results, named `mechanism` or `mechanism_PORT`.
+    If the composition changes later, runs of the model are a ModelChangedError: import it again.
     NotImportedError: a part is not supported; it lists all such parts, with the nearest form.
     PsyNeuLinkError: PsyNeuLink is missing, or of another version.
     """
@@ -76,8 +91,18 @@ def from_psyneulink(composition: Any, *, termination_processing: Any = None) -> 
         raise ModelError(
             f"what is of type {kind_of(composition)} is no Composition of PsyNeuLink; give one"
         )
-    composition._analyze_graph()  # As its run() does: inputs and the order follow from the graph.
-    return _Importer(pnl, composition).model(termination_processing)
+
+    def read() -> _Importer:
+        composition._analyze_graph()  # As its run() does: inputs and order follow from the graph.
+        made = _Importer(pnl, composition)
+        made.model(termination_processing)
+        return made
+
+    read_now = read()
+    model = read_now.made
+    parts = (composition, termination_processing)
+    model._check = Source(parts, lambda: read().written, read_now.written).check
+    return model
 
 
 class _Importer:
@@ -88,6 +113,7 @@ class _Importer:
         self.refusals: list[Refusal] = []
         self.nodes: dict[int, Converted] = {}
         self.nesting = Nesting(pnl, composition)
+        self.written = ""
 
     @contextmanager
     def of(self, component: Any) -> Iterator[None]:
@@ -100,7 +126,8 @@ class _Importer:
         except ModelError as error:
             self.refusals.append(Refusal(name, str(error), "change it so, or see Psylang's own"))
 
-    def model(self, termination: Any) -> ImportedModel:
+    def model(self, termination: Any) -> None:
+        """Makes `made`, and `written`, a text that has all of it."""
         for one in self.nesting.compositions:
             with self.of(one):
                 self.nesting.check(one)
@@ -128,10 +155,12 @@ class _Importer:
         if not self.refusals:
             with self.of(self.composition):
                 # Refusals of the IR are refusals of the import.
-                self.made.program(numerics="exact")
+                program = self.made.program(numerics="exact")
         if self.refusals:
             raise NotImportedError(self.composition.name, self.refusals)
-        return self.made
+        made = self.made
+        told = repr((made.entries, made.results, made.nodes, made.trials_most))
+        self.written = f"{told}\n{print_program(program)}"
 
     def _control(self, composition: Any) -> None:
         drawing = partial(self._drawing, composition)

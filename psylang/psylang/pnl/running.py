@@ -22,8 +22,10 @@ def run_arguments(
     inputs: every form that PsyNeuLink accepts: a dictionary, a list, a function of the trial's
     number, a generator. Fewer rows than trials are repeated from the first on. The run may
     end earlier by the composition's own condition. ModelError:
-    num_trials is missing for a function or a generator, or is not above 0.
+    num_trials is missing for a function or a generator, or is not above 0. ModelChangedError: the
+    composition is no longer what was imported.
     """
+    model.check_source()
     try:
         parsed, sets = composition._parse_run_inputs(inputs)
     except Exception as error:

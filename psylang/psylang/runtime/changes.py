@@ -26,6 +26,9 @@ from psylang.ir.graph import Program
 from psylang.runtime.errors import ModelChangedError
 
 _ATOMS = (int, float, complex, bool, str, bytes, type(None), Enum, type, ast.AST, types.ModuleType)
+# Components that functions of an imported model refer to: the importer watches them, and its
+# reading, like PsyNeuLink's runs, changes what they hold.
+_FOREIGN = ("psyneulink.", "graph_scheduler.")
 _CODE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.ufunc)
 
 
@@ -35,6 +38,7 @@ class Watch:
     def __init__(self, model: object) -> None:
         self._model = model
         self._watched = not isinstance(model, Program)  # Programs are never changed, by contract.
+        self._check_source: Any = getattr(model, "check_source", None)  # Of an imported model.
         if self._watched:
             self._parts = _Parts(model)
             self._mark = _mark(model)
@@ -44,7 +48,9 @@ class Watch:
         return self._model
 
     def check(self) -> None:
-        """ModelChangedError: the model has changed."""
+        """ModelChangedError: the model, or what it was imported from, has changed."""
+        if self._check_source is not None:
+            self._check_source()
         if not self._watched or self._parts.are_same():
             return
         if _mark(self._model) != self._mark:
@@ -98,7 +104,7 @@ class _Parts:
 
     def find(self, one: object) -> None:
         """Adds the parts of `one`, recursively, that can change."""
-        if isinstance(one, (*_ATOMS, np.generic)) or id(one) in self._seen:
+        if isinstance(one, (*_ATOMS, np.generic)) or id(one) in self._seen or _is_foreign(one):
             return
         self._seen[id(one)] = one
         parts: Iterable[Any] = ()
@@ -151,6 +157,10 @@ def _is_frozen(one: object) -> bool:
     return found is not None and bool(found.frozen)
 
 
+def _is_foreign(one: object) -> bool:
+    return type(one).__module__.startswith(_FOREIGN)
+
+
 def _is_writeable(array: NDArray[Any]) -> bool:
     base: object = array
     while isinstance(base, np.ndarray):
@@ -184,6 +194,9 @@ def _texts(one: object, seen: dict[int, int]) -> Iterator[bytes]:
         return
     seen[id(one)] = len(seen)
     yield type(one).__qualname__.encode()
+    if _is_foreign(one):
+        yield b"%d" % id(one)
+        return
     if isinstance(one, np.ndarray):
         yield repr((one.dtype, one.shape)).encode() + one.tobytes()
         return

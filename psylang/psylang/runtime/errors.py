@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from psylang.errors import ModelChangedError as ModelChangedError
 from psylang.errors import PsylangError as PsylangError
 
 
@@ -35,10 +36,6 @@ class CompileError(PsylangError, RuntimeError):
 
 class GpuError(PsylangError, RuntimeError):
     """The GPU or its driver cannot be used, or a kernel failed."""
-
-
-class ModelChangedError(PsylangError, RuntimeError):
-    """The model was changed after it was compiled: the plan would run the old one."""
 
 
 class UndefinedError(PsylangError, ArithmeticError):
