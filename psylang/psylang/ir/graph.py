@@ -41,7 +41,8 @@ class Origin:
     component: name of the mechanism or projection; "" for operations that the compiler added.
     port: its input or output port, or "".
     parameter: the parameter that it evaluates, or "".
-    source: "file:line" of a user-defined function, or "".
+    source: "file:line" of a user-defined function; LIMITS and a rule, if the operation is NaN where
+    the parameter violates it; or "".
     """
 
     component: str = ""
@@ -56,6 +57,7 @@ class Origin:
 
 
 NOWHERE = Origin()
+LIMITS = "limits: "  # In `source`.
 
 
 class Value:

@@ -269,6 +269,7 @@ class _Tracer(_Machine):
         self._inner = _Machine(program, expansions)  # Expansions may have NaN inside.
         self._left = most
         self.found: Origin | None = None
+        self._written: set[Value] = set()  # Constants of NaN.
 
     def _expanded(self, op: Op) -> Callable[..., Any]:
         return self._inner._expanded(op)
@@ -278,8 +279,15 @@ class _Tracer(_Machine):
         if self._left < 0:
             raise _FoundError
         results = super()._op(op, operands, env)
-        makes = op.name != "constant" and any(map(_has_nan, results))
-        if makes and not any(map(_has_nan, operands)):
+        if op.name == "constant":
+            if _has_nan(results[0]):
+                self._written.add(op.results[0])
+            return results
+        given = operands
+        if op.name == "select":  # It makes a NaN that is written in the program.
+            pairs = zip(op.operands, operands, strict=True)
+            given = [one for value, one in pairs if value not in self._written]
+        if any(map(_has_nan, results)) and not any(map(_has_nan, given)):
             self.found = op.origin
             raise _FoundError
         return results

@@ -201,7 +201,8 @@ class Model:
     ) -> Projection:
         """Lets a mechanism's output, one number, set a parameter of another one while that runs:
         parameter * output, parameter + output, or the output itself. kind: input or output, for a
-        port of `receiver` that is gated; it takes the place of what arrives or leaves.
+        port of `receiver` that is gated; it takes the place of what arrives or leaves. A parameter
+        beyond its limits is NaN in that call: nothing is decided, and the run is an UndefinedError.
 
         ModelError: unknown names, an output of several numbers, a parameter that no mechanism or
         several components use, or one target twice.

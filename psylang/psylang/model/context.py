@@ -25,6 +25,7 @@ from psylang.ir.graph import Numerics, Origin, Value
 from psylang.ir.types import F64, I32
 from psylang.model.errors import ModelError
 from psylang.model.parameters import Array, Formula
+from psylang.model.rules import Guard
 
 # From a builder (a rehearsal has its own) and the value of a parameter to its new value.
 Change = Callable[[Builder, Value], Value]
@@ -55,11 +56,13 @@ class Context:
         constants: Mapping[str, Array],
         varied: Mapping[str, Value],
         formulas: Mapping[str, Formula] = MappingProxyType({}),
+        guards: Mapping[str, Guard] = MappingProxyType({}),
     ) -> None:
         self.build = build
         self.constants = constants
         self.varied = varied
         self.formulas = formulas
+        self.guards = guards
         self.draws = Draws()
         self.estimate: Operand = 0
         self.depth = 0  # The number of enclosing loops and conditions.
@@ -76,7 +79,7 @@ class Context:
     def rehearsal(self) -> Context:
         """A context like this one that discards its operations and records its draws."""
         build = ProgramBuilder(self.build.name, self.numerics)
-        twin = Context(build, self.constants, self.varied, self.formulas)
+        twin = Context(build, self.constants, self.varied, self.formulas, self.guards)
         twin.estimate, twin.modulated = self.estimate, dict(self.modulated)
         twin.draws.recorded = []
         return twin
@@ -102,9 +105,16 @@ class Context:
             self.modulated = before
 
     def number(self, name: str) -> Value:
-        """The value of a parameter, after control has set it."""
+        """The value of a parameter, after control has set it. NaN: a mechanism has set it, and it
+        violates a limit."""
+        value = self._set(name)
+        if name not in self.guards or self.constant(name) is not None:
+            return value
+        return self.guards[name].held(self.build, name, value, self._set)
+
+    def _set(self, name: str) -> Value:
         if self._follows(name):
-            made: Value = self.formulas[name].value(self.number, self.build.op)
+            made: Value = self.formulas[name].value(self._set, self.build.op)
             return made
         value = self.varied.get(name)
         if value is None:

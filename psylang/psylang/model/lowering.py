@@ -23,7 +23,7 @@ from psylang.model.errors import ModelError, listed
 from psylang.model.layout import Layout
 from psylang.model.parameters import Array, array_of, checked_range
 from psylang.model.passes import Nest, end_trial, write_passes
-from psylang.model.rules import Rules
+from psylang.model.rules import Guard, Rules, guards_of
 from psylang.model.schedule import plan
 from psylang.model.searching import Searcher, begun
 from psylang.model.trial import BEGUN, States, Trial
@@ -50,7 +50,7 @@ def lowered(
     rules.hold_within({name: checked_range(name, ends) for name, ends in ranges.items()})
     changing = _with_formulas(model, varied)
     constants = {name: value for name, value in values.items() if name not in changing}
-    context = Context(build, constants, chosen, model.formulas)
+    context = Context(build, constants, chosen, model.formulas, _guards(model))
     layout = _layout(model, values, changing)
     inputs = {
         one.name: build.input(one.name, Type(DType.F64, one.shape), one.default)
@@ -88,6 +88,12 @@ def rules_of(model: Blueprint, fix: dict[str, Any]) -> Rules:
     signals = {one.name: one.signal() for one in _signals(model)}
     values, form = _values(model, fix), closed_form_of(model)
     return Rules(values, model.limits, model.relations, signals, model.formulas, form)
+
+
+def _guards(model: Blueprint) -> dict[str, Guard]:
+    """Of parameters that mechanisms modulate."""
+    modulated = [one.parameter for one in model.projections.values() if one.parameter]
+    return guards_of(modulated, model.names, model.limits, model.relations, model.formulas)
 
 
 def _varied(model: Blueprint, vary: Iterable[str], fix: Mapping[str, Any]) -> list[str]:

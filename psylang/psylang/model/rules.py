@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psylang.ir.builder import Builder
-from psylang.ir.graph import Value
+from psylang.ir.graph import LIMITS, Origin, Value
 from psylang.model.errors import ModelError
 from psylang.model.parameters import Array, Formula, Limits
 
@@ -56,6 +56,13 @@ class Relation:
         size = np.abs(value)
         return ~(size > bound) if self.kind == "within" else ~(size >= bound)
 
+    def rule(self) -> str:
+        """The relation as text."""
+        if self.kind == "below":
+            return f"`{self.value}` at most `{self.bound}`"
+        sign = "strictly " if self.kind == "inside" else ""
+        return f"`{self.value}` {sign}within ±`{self.bound}`"
+
     def told(self, value: float, bound: float) -> str:
         """The violated relation as text, with these names and values."""
         if self.kind == "below":
@@ -90,6 +97,65 @@ class Signal:
         if self.modulation == "additive":
             return value + low, value + high
         return value * low, value * high
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Of a parameter that a mechanism modulates: its values are known in a run only, so a value
+    that violates a limit or a relation becomes NaN, which decides nothing and is counted.
+
+    component: the parameter's. path: its place within."""
+
+    component: str
+    path: str
+    limits: Sequence[Limits]
+    relations: Sequence[Relation]  # With this parameter.
+
+    def held(self, build: Builder, name: str, value: Value, other: Callable[[str], Value]) -> Value:
+        """The value, or NaN. other: gives the value of another parameter."""
+        rules = [("finite", build.lt(build.abs(value), math.inf))]
+        for one in self.limits:
+            for rule, operation, bound in (
+                ("above", "gt", one.above),
+                ("at least", "ge", one.least),
+                ("at most", "le", one.most),
+            ):
+                if bound is not None:
+                    rules.append((f"{rule} {bound:g}", build.op(operation, value, bound)))
+        for relation in self.relations:
+            pair = [
+                value if one == name else other(one) for one in (relation.value, relation.bound)
+            ]
+            if relation.kind != "below":
+                pair[0] = build.abs(pair[0])
+            holds = build.op("lt" if relation.kind == "inside" else "le", *pair)
+            rules.append((relation.rule(), holds))
+        for rule, holds in rules:
+            with build.at(Origin(self.component, "", self.path, f"{LIMITS}{rule}")):
+                value = build.select(holds, value, math.nan)
+        return value
+
+
+def guards_of(
+    modulated: Sequence[str],
+    names: Mapping[str, Mapping[str, str]],
+    limits: Mapping[str, Sequence[Limits]],
+    relations: Sequence[Relation],
+    formulas: Mapping[str, Formula],
+) -> dict[str, Guard]:
+    """The guards of parameters that mechanisms modulate, and of those computed from them."""
+    following = [
+        name
+        for name, formula in formulas.items()
+        if any(leaf.name in modulated for leaf in formula.leaves())
+    ]
+    made = {}
+    for name in (*modulated, *following):
+        places = [path for every in names.values() for path, one in every.items() if one == name]
+        component, _, path = places[0].partition(".")
+        related = [one for one in relations if name in (one.value, one.bound)]
+        made[name] = Guard(component, path, limits.get(name, ()), related)
+    return made
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from psylang.ir.graph import Origin, Output, Program
+from psylang.ir.graph import LIMITS, Origin, Output, Program
 from psylang.runtime.errors import UndefinedError
 from psylang.runtime.execute import Given
 from psylang.runtime.histogram import Counter, Counts
@@ -75,13 +75,21 @@ def refuse(
         row = int(np.flatnonzero(np.isnan(array.reshape(len(array), -1)).any(axis=1))[0])
         where = f", first in trial {row}"
         made = origin_of(program, given, row)
-        origin = f"; `{made}` made the first one" if made else ""
+        origin = f"; {_told(made)}" if made else ""
     raise UndefinedError(
         f"output {name} is NaN in {count} of {total} trials{where}{origin}: mend the model or its "
         "parameters; allow_nan=True keeps such results, counted in results.nan",
         dict(found),
         results,
     )
+
+
+def _told(made: Origin) -> str:
+    if not made.source.startswith(LIMITS):
+        return f"`{made}` made the first one"
+    place = f"{made.component}.{made.parameter}"
+    rule = made.source.removeprefix(LIMITS)
+    return f"`{place}` was modulated beyond its limits, which made the first one ({rule})"
 
 
 def origin_of(program: Program, given: Given, row: int) -> Origin | None:

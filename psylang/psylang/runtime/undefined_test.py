@@ -15,6 +15,7 @@ from psylang.model import (
     DDM,
     AtLeast,
     Compute,
+    DriftDiffusion,
     Linear,
     Logistic,
     Model,
@@ -141,3 +142,77 @@ def test_a_search_takes_no_nan_unasked() -> None:
     varied = psylang.compile(ddm(), vary=["drift"])
     with pytest.raises(psylang.ArgumentError, match=r"grid\['drift'\] has NaN"):
         varied.search({"drift": [0.1, math.nan]}, objective="response_time")
+
+
+def modulated(target: str, modulation: Any, **fields: Any) -> Model:
+    """A DDM, of which the input `level` sets a parameter."""
+    model = Model("modulated")
+    decision = model.add(DDM("decision", integrator=DriftDiffusion(rate=10.0, dt=0.01, **fields)))
+    level = model.add(Transfer("level"))
+    model.input("level", level)
+    model.modulate(level, f"decision.{target}", modulation=modulation)
+    for port in ("choice", "response_time"):
+        model.output(port, decision, port)
+    return model
+
+
+@pytest.mark.parametrize("numerics", ["fast", "exact"])
+@pytest.mark.parametrize(
+    ("target", "modulation", "levels", "rule"),
+    [
+        ("integrator.threshold", "multiplicative", [0.5, -1.0, 0.0], "above 0"),
+        ("integrator.threshold", "override", [0.2, 0.0, -0.1], "above 0"),
+        ("integrator.noise", "additive", [-1.0, -1.5, -9.0], "at least 0"),
+        ("integrator.dt", "override", [0.1, -0.1, 0.0], "above 0"),
+        ("integrator.rate", "multiplicative", [1.0, 1e308, -1e308], "finite"),
+    ],
+)
+def test_a_modulated_parameter_beyond_its_limits_is_nan(
+    numerics: Any, target: str, modulation: Any, levels: list[float], rule: str
+) -> None:
+    plan = psylang.compile(modulated(target, modulation), numerics=numerics)
+    inputs = {"level": np.array(levels)[:, None]}
+    with pytest.raises(
+        psylang.UndefinedError,
+        match=rf"in 2 of 3 trials, first in trial 1; `decision.{target}` was modulated beyond its "
+        rf"limits, which made the first one \({rule}\): mend the model",
+    ) as caught:
+        plan.run(inputs)
+    assert caught.value.nan == {"response_time": 2}
+    with pytest.raises(psylang.UndefinedError, match=r"response_time is NaN in 2 of 3 trials"):
+        plan.run(inputs, record=["choice"])
+    found = plan.run(inputs, allow_nan=True)
+    assert found.choice[0] in (0, 1)
+    assert np.isnan(found.response_time).tolist() == [False, True, True]
+    assert plan.run({"level": inputs["level"][:1]}).nan == {}
+
+
+def test_relations_hold_for_modulated_parameters() -> None:
+    """A threshold that comes below the start, and a value that is computed from it."""
+    plan = psylang.compile(modulated("integrator.threshold", "override", initial=0.3))
+    with pytest.raises(psylang.UndefinedError, match="response_time is NaN") as caught:
+        plan.run({"level": [[0.5], [0.3], [0.2]]})
+    assert "in 2 of 3 trials, first in trial 1; `decision.integrator.threshold` was" in str(
+        caught.value
+    )
+    assert (
+        "(`decision.integrator.initial` strictly within ±`decision.integrator.threshold`)"
+    ) in str(caught.value)
+
+
+def test_what_is_computed_from_a_modulated_parameter_is_held_too() -> None:
+    model = Model("computed")
+    base = model.parameter("base", 1.0)
+    level = model.add(Transfer("level"))
+    noisy = DriftDiffusion(rate=base, threshold=0.5, noise=1.0 - base, dt=0.01)
+    decision = model.add(DDM("decision", integrator=noisy))
+    model.input("level", level)
+    model.modulate(level, "base")
+    model.output("choice", decision, "choice")
+    model.output("response_time", decision, "response_time")
+    plan = psylang.compile(model)
+    assert plan.run({"level": [[0.5], [1.0]]}).nan == {}
+    with pytest.raises(
+        psylang.UndefinedError, match=r"`decision.integrator.noise` was .*\(at least 0\)"
+    ):
+        plan.run({"level": [[1.5]]})
