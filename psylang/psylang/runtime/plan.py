@@ -30,6 +30,7 @@ from psylang.runtime.search import Block, Reduce, Search, search
 from psylang.runtime.undefined import counted, refuse, watching
 from psylang.runtime.values import known, memory_for, row_bytes, whole
 from psylang.runtime.variants import Variant, Variants
+from psylang.runtime.witnesses import MARK, with_witnesses
 
 if TYPE_CHECKING:
     from psylang.analysis import Report
@@ -92,10 +93,12 @@ class Plan:
         self._variants = Variants(self._ready)
         self._others: dict[str, Variants] = {}  # Of the other precision, after its first use.
         self._outputs = {output.name: output for output in program.outputs}
+        every = self._ready.outputs
+        self._witnesses = frozenset(one.name for one in every) - frozenset(self._outputs)
         # Looked up here, so that small runs are quick.
-        self._row_bytes = {output.name: row_bytes(output) for output in program.outputs}
-        self._row_shapes = {output.name: output.type.shape for output in program.outputs}
-        self._dtypes = {output.name: output.type.dtype.numpy for output in program.outputs}
+        self._row_bytes = {output.name: row_bytes(output) for output in every}
+        self._row_shapes = {output.name: output.type.shape for output in every}
+        self._dtypes = {output.name: output.type.dtype.numpy for output in every}
         self._variants.get(None, None, frozenset())  # Errors of the compiler belong to compile().
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -107,10 +110,10 @@ class Plan:
         """The program for machine code: without operations that its ranges make idle, if
         requested."""
         if not self._use_ranges:
-            return program
+            return with_witnesses(program)
         from psylang.analysis.decided import licensed
 
-        return licensed(program)
+        return with_witnesses(licensed(program))
 
     @property
     def parameters(self) -> dict[str, NDArray[Any]]:
@@ -233,9 +236,9 @@ class Plan:
         kept, watches = None, []
         if record is not None:
             watches = watching(self.program.outputs, {*record, *needed(asked)})
-            wanted = {*record, *needed(asked), *needed(watches)}
-            if len(wanted) < len(self._outputs):
-                kept = tuple(name for name in self._outputs if name in wanted)
+            wanted = {*record, *needed(asked), *needed(watches), *self._witnesses}
+            if len(wanted) < len(self._row_bytes):
+                kept = tuple(name for name in self._row_bytes if name in wanted)
         variant: Variant | GpuVariant
         if cuda is None:
             variant = variants.get(isa, kept, varying)
@@ -245,7 +248,7 @@ class Plan:
         stored = [
             output.name
             for output in variant.program.outputs
-            if record is None or output.name in record
+            if record is None or output.name in record or output.name in self._witnesses
         ]
         memory_for(sum(self._row_bytes[name] for name in stored), total)
         arrays = {
@@ -256,7 +259,7 @@ class Plan:
 
         def results(rows: int | None = None) -> Results:
             return self._results(
-                arrays,
+                {name: one for name, one in arrays.items() if name in self._outputs},
                 {one.output: one.total for one in asked} if rows is None else {},
                 given,
                 (precision, variant.title),
@@ -277,7 +280,7 @@ class Plan:
         found = counted(arrays, [*asked, *watches])
         made = results()
         if found:
-            made.nan.update(found)
+            made.nan.update({name.removesuffix(MARK): count for name, count in found.items()})
             if not allow_nan:
                 refuse(variant.program, found, arrays, given, made)
         return made

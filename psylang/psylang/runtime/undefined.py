@@ -15,6 +15,7 @@ from psylang.runtime.errors import UndefinedError
 from psylang.runtime.execute import Given
 from psylang.runtime.histogram import Counter, Counts
 from psylang.runtime.results import Results
+from psylang.runtime.witnesses import MARK
 
 TRACED_TRIALS_MAX = 16  # Of a sequence that is interpreted up to the trial with NaN.
 TRACED_OPS_MAX = 200_000
@@ -76,10 +77,11 @@ def refuse(
         where = f", first in trial {row}"
         made = origin_of(program, given, row)
         origin = f"; {_told(made)}" if made else ""
+    what = f"{name} is" if name == name.removesuffix(MARK) else f"{name.removesuffix(MARK)} is of"
     raise UndefinedError(
-        f"output {name} is NaN in {count} of {total} trials{where}{origin}: mend the model or its "
+        f"output {what} NaN in {count} of {total} trials{where}{origin}: mend the model or its "
         "parameters; allow_nan=True keeps such results, counted in results.nan",
-        dict(found),
+        {one.removesuffix(MARK): trials for one, trials in found.items()},
         results,
     )
 

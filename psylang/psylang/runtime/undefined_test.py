@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 
 import psylang
+from psylang.ir.builder import ProgramBuilder
+from psylang.ir.graph import Origin
+from psylang.ir.types import I32
 from psylang.model import (
     DDM,
     AtLeast,
@@ -25,6 +28,7 @@ from psylang.model import (
 )
 from psylang.models import ddm, lca
 from psylang.runtime.plan_fixture import compiled, session_cache
+from psylang.runtime.witnesses import with_witnesses
 
 __all__ = ["compiled", "session_cache"]
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -216,3 +220,98 @@ def test_what_is_computed_from_a_modulated_parameter_is_held_too() -> None:
         psylang.UndefinedError, match=r"`decision.integrator.noise` was .*\(at least 0\)"
     ):
         plan.run({"level": [[1.5]]})
+
+
+def only_whole(what: Any) -> Model:
+    """A choice, and nothing else, of a function of the input `x`."""
+    model = Model("choice")
+    inner = model.add(Compute("force", function=what, inputs={"x": 0}, size=0))
+    decision = model.add(DDM("decision", integrator=DriftDiffusion(dt=0.01)))
+    model.input("x", inner)
+    model.connect(inner, decision)
+    model.output("choice", decision, "choice")
+    model.output("steps", decision, "steps")
+    return model
+
+
+@pytest.mark.parametrize("numerics", ["fast", "exact"])
+def test_a_choice_of_nan_is_counted_where_all_outputs_are_whole_numbers(numerics: Any) -> None:
+    plan = psylang.compile(only_whole(root), numerics=numerics)
+    inputs = {"x": np.array([1.0, -1.0, 4.0, -2.0])}
+    for record in (None, ["choice"], ["steps"]):
+        with pytest.raises(
+            psylang.UndefinedError,
+            match=r"output choice is of NaN in 2 of 4 trials, first in trial 1; `force@undefined_t",
+        ) as caught:
+            plan.run(inputs, record=record)
+        assert caught.value.nan == {"choice": 2, "steps": 2, "truncated": 2}
+        assert list(caught.value.results) == (record or ["choice", "steps", "truncated"])
+    with pytest.raises(psylang.UndefinedError, match="output choice is of NaN in 2 of 4 trials"):
+        plan.run(inputs, histogram={"steps": (3, 0, 1000)})
+    found = plan.run(inputs, allow_nan=True)
+    assert found.nan == {"choice": 2, "steps": 2, "truncated": 2}
+    assert list(found) == list(plan.outputs) == ["choice", "steps", "truncated"]
+    good = plan.run({"x": [1.0, 4.0]})
+    assert good.nan == {}
+    assert set(good.choice.tolist()) <= {0, 1}
+    again = pickle.loads(pickle.dumps(plan)).run({"x": [1.0, 4.0]})
+    assert again.choice.tolist() == good.choice.tolist()
+
+
+def decided(write: Any) -> psylang.Plan:
+    """A plan with the one output that `write` makes of the input `x`."""
+    build = ProgramBuilder("decided")
+    build.output("yes", write(build, build.input("x")))
+    return psylang.compile(build.build())
+
+
+def below(build: Any, x: Any) -> Any:
+    return build.lt(build.op("sqrt", x), 2.0)
+
+
+def chosen(build: Any, truth: Any, yes: Any) -> Any:
+    return build.select(truth, build.constant(yes, I32), build.constant(7, I32))
+
+
+def in_a_loop(build: Any, x: Any) -> Any:
+    def step(value: Any, count: Any) -> Any:
+        after = build.op("sqrt", value)
+        more = build.and_(build.op("gt", after, 0.5), build.lt(count, 5))
+        return more, [after, build.add(count, 1)]
+
+    return build.loop([x, build.constant(0, I32)], step, limit=5)[1]
+
+
+def own_test(build: Any, x: Any) -> Any:
+    value = build.op("sqrt", x)
+    with build.at(Origin("node", source="mine.py:3")):
+        missing = build.op("ne", value, value)
+        return build.select(missing, False, build.lt(value, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("write", "doubtful"),
+    [
+        (below, True),
+        (lambda build, x: build.not_(below(build, x)), True),
+        (lambda build, x: chosen(build, below(build, x), 1), True),
+        (lambda build, x: build.op("gt", build.select(below(build, x), 1.0, 0.0), 0.5), True),
+        (lambda build, x: build.convert(build.op("sqrt", x), I32.dtype), True),
+        (lambda build, x: build.extract(build.stack([below(build, x), True]), 0), True),
+        (in_a_loop, True),
+        (lambda build, x: build.extract(build.stack([below(build, x), True]), 1), False),
+        (lambda build, x: build.and_(below(build, x), build.op("gt", x, 0.0)), False),
+        (lambda build, x: build.or_(build.lt(x, 0.0), below(build, x)), False),
+        (lambda build, x: build.select(build.lt(x, 0.0), False, below(build, x)), False),
+        (own_test, False),
+    ],
+)  # fmt: skip
+def test_nan_is_counted_where_it_makes_a_difference(write: Any, doubtful: bool) -> None:
+    found = decided(write).run({"x": [4.5, -1.0, -9.0]}, allow_nan=True)
+    assert found.nan == ({"yes": 2} if doubtful else {})
+    assert list(found) == ["yes"]
+
+
+def test_programs_with_a_fraction_among_their_outputs_stay_as_they_are() -> None:
+    program = psylang.compile(ddm()).program
+    assert with_witnesses(program) is program
