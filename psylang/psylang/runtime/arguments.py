@@ -22,6 +22,7 @@ from psylang.runtime.values import (
     whole,
 )
 
+NUMBERS_MAX = 2**62  # Of trials, which are numbered through all sequences.
 Named = Mapping[str, Any] | None
 Values = dict[str, NDArray[Any]]
 
@@ -47,6 +48,10 @@ def bound(
     set_params = _checked("params", params, program.parameters, _CONSTANTS, allow_nan)
     set_inputs = _checked("inputs", inputs, program.inputs, "", allow_nan)
     count = _trials(program, trials, sequences, set_params, set_inputs)
+    first = whole("first", first, 0, NUMBERS_MAX // count - sequences)
+    if program.numerics == "exact" and program.streams and not alike:
+        # The keys of a sequence's generators are found by counting from the first sequence on.
+        first = whole("first", first, 0, TRIALS_MAX)
     varying = set()
     parameters = []
     for parameter in program.parameters:
@@ -74,7 +79,7 @@ def bound(
         arrays.append(found)
     generators = None
     if program.numerics == "exact" and program.streams:
-        generators = Generators(program, seed, sequences, alike)
+        generators = Generators(program, seed, first + sequences, alike)
     given = Given(sequences, count, seed, parameters, arrays, repeated, generators, first)
     return given, frozenset(varying)
 

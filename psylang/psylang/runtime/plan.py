@@ -137,6 +137,7 @@ class Plan:
         *,
         trials: int | None = None,
         sequences: int = 1,
+        first: int = 0,
         seed: int = 0,
         precision: Precision | None = None,
         threads: int | None = None,
@@ -152,6 +153,10 @@ class Plan:
         inputs, params: by name, of the plan's shape for one value for all trials, with (trials,)
         in front for one row per trial, or (sequences, trials). trials: by default the number of
         rows, or 1. States start at their initial values in each sequence.
+        first: the number of the first sequence, so that processes share a run: sequences first …
+        first + sequences - 1 of `trials` trials each are, bit by bit, those of one run with all
+        sequences. In `fast`, if no trial depends on the one before, sequence k also has the trials
+        k * trials … of one run of all trials. Arrays have rows for this run alone.
         seed: 0 … 2**63 - 1. In `exact`, 0 selects the streams' own seeds, as in PsyNeuLink; other
         numbers, and further sequences, select other streams. The results depend only on the
         arguments; not on `threads` (None: all cores, if it pays), and in `fast` not on `isa` (None:
@@ -173,7 +178,7 @@ class Plan:
         or the GPU cannot run the program. GpuError: the GPU cannot be used.
         """
         return self._run_from(
-            0,
+            first,
             inputs,
             params,
             trials=trials,
@@ -580,6 +585,7 @@ class Plan:
                 "model": self.name,
                 "trials": given.trials if rows is None else rows,
                 "sequences": given.sequences if rows is None else 1,
+                **({"first": given.first} if given.first else {}),
                 "seed": given.seed,
                 "numerics": self.program.numerics,
                 "precision": how[0],

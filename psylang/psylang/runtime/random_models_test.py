@@ -99,7 +99,7 @@ def check_rows(case: Case) -> None:
         alone = ran(plan, inputs, params=one)
         assert same(here, {name: row[at] for name, row in alone.items()})
         mine = {name: row[at] for name, row in inputs.items()}
-        found = plan._run_from(sequence, mine, one, trials=TRIALS, seed=SEED, allow_nan=True)
+        found = plan.run(mine, one, trials=TRIALS, first=sequence, seed=SEED, allow_nan=True)
         assert same(here, {name: found[name] for name in plan.outputs})
 
 

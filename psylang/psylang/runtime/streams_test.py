@@ -34,13 +34,13 @@ def noise() -> Program:
 def test_trials_beyond_32_bits_have_numbers_of_their_own(first: int) -> None:
     program, count = noise(), 40
     plan = psylang.compile(program)
-    found = plan._run_from(first, sequences=count, seed=9)
+    found = plan.run(first=first, sequences=count, seed=9)
     machine = _Machine(program, expansions())
     with np.errstate(over="ignore"):
         rows = [machine.run(program.body, [np.int64(9), np.int64(first + k)]) for k in range(count)]
     np.testing.assert_array_equal(found.z.ravel(), [row[0] for row in rows])
     np.testing.assert_array_equal(found.u.ravel(), [row[1] for row in rows])
-    near = plan._run_from(first % 2**32, sequences=count, seed=9)
+    near = plan.run(first=first % 2**32, sequences=count, seed=9)
     if first >= 2**32:
         assert not np.isin(found.z, near.z).any()
 
