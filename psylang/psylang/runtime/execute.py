@@ -248,9 +248,8 @@ class Execution:
         each = kernel.seconds_per_trial
         parts = self._per_sequence(begin + first, end + first)
         alone = end - begin == 1 and self._in_parts(helpers)
-        if not alone and (
-            end - begin > 1 or trials == 1 or (0 < each * trials < ALONE_S and not self._blocks)
-        ):
+        fits = not self._blocks and not (self._repeated and trials > BLOCK_ROWS)
+        if not alone and (end - begin > 1 or trials == 1 or (0 < each * trials < ALONE_S and fits)):
             moved = [(part.index, part.moved(begin + first)) for part in parts]
             rows = (begin * trials, end * trials)
             self._call(begin + first, end + first, trials, rows, moved, checkpoint)

@@ -20,6 +20,7 @@ from psylang.ir.interpret import interpret
 from psylang.ir.types import I32, DType
 from psylang.numerics import expansions
 from psylang.runtime import cache
+from psylang.runtime.execute import BLOCK_ROWS
 
 
 def race(numerics: Numerics = "fast", limit: int = 40) -> Program:
@@ -192,3 +193,16 @@ def test_kill_9_at_any_moment_leaves_a_cache_that_works(empty_cache: Path) -> No
         out, errors = after.communicate(timeout=100)
     assert (errors, out.split()[0] in ("True", "False")) == ("", True)
     assert psylang.compile(race())._variants.all()[0].cached
+
+
+def test_one_value_for_all_trials_of_a_long_sequence() -> None:
+    """A block of its rows is shorter than the sequence, which one call would compute."""
+    build = ProgramBuilder("sums")
+    x, total = build.input("x"), build.state("total", 0.0)
+    build.set_state("total", build.add(total, x))
+    build.output("total", build.add(total, x))
+    plan = psylang.compile(build.build())
+    for trials in (BLOCK_ROWS, BLOCK_ROWS + 1, BLOCK_ROWS + 7000):
+        plan.variant().kernel.seconds_per_trial = 1e-12  # As if it were that fast.
+        found = plan.run({"x": 2.0}, trials=trials)
+        assert found.total.tolist() == [2.0 * k for k in range(1, trials + 1)]
