@@ -40,11 +40,24 @@ UNITS_PER_THREAD = 8
 Checkpoint = Callable[[int, int], None]
 
 
+@dataclass(frozen=True)
+class Left:
+    """What a run of one sequence leaves to the next one. trials: how many the sequence has had.
+    outputs: those that were computed; states that they do not need are as they began. states: by
+    name. generators: of `exact` with streams, else None."""
+
+    trials: int
+    outputs: frozenset[str]
+    states: dict[str, NDArray[Any]]
+    generators: NDArray[Any] | None
+
+
 @dataclass
 class Given:
     """The inputs of a run. Arrays are in C order, of the program's types.
 
-    first: number of the first sequence; rows of all arrays begin there. parameters: one value, or
+    first: number of the first sequence; rows of all arrays begin there. after: what an earlier run
+    left, which this one continues, of one sequence. parameters: one value, or
     one row per trial if varying. inputs: one row per trial, or one value for all (`repeated`).
     generators: of `exact` with streams, else None.
     """
@@ -57,6 +70,12 @@ class Given:
     repeated: list[bool]
     generators: Generators | None
     first: int = 0
+    after: Left | None = None
+
+    @property
+    def row(self) -> int:
+        """The number of the first trial."""
+        return self.first * self.trials + (self.after.trials if self.after is not None else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +123,8 @@ class Execution:
         given, program = self.given, self.variant.program
         self._lock = threading.Lock()
         self._independent = program.is_independent()
-        row = given.first * given.trials
+        row = given.row
+        self._parts: list[_Part] = []  # Of the last sequence.
         self._repeated: list[_Part] = []
         self._blocks: list[int] = []
         at = [
@@ -213,7 +233,7 @@ class Execution:
         given, kernel = self.given, self.variant.kernel
         begin = time.perf_counter()
         if self._independent and not self.counters:
-            row = given.first * given.trials
+            row = given.row
             kernel.call(row, row + rows, 1, given.seed, self._pointers(*self._at))
         else:
             run = self._run_trials if self._independent else self._run_sequences
@@ -223,7 +243,7 @@ class Execution:
     def _run_trials(
         self, begin: int, end: int, checkpoint: Checkpoint, helpers: Helpers | None = None
     ) -> None:
-        first = self.given.first * self.given.trials
+        first = self.given.row
         if not self._in_parts(helpers):
             self._call(begin + first, end + first, 1, (begin, end), [], checkpoint)
             return
@@ -249,13 +269,14 @@ class Execution:
         parts = self._per_sequence(begin + first, end + first)
         alone = end - begin == 1 and self._in_parts(helpers)
         fits = not self._blocks and not (self._repeated and trials > BLOCK_ROWS)
-        if not alone and (end - begin > 1 or trials == 1 or (0 < each * trials < ALONE_S and fits)):
+        whole = end - begin > 1 or trials == 1 or (0 < each * trials < ALONE_S and fits)
+        if whole and not alone and self.given.after is None:
             moved = [(part.index, part.moved(begin + first)) for part in parts]
             rows = (begin * trials, end * trials)
             self._call(begin + first, end + first, trials, rows, moved, checkpoint)
             return
-        at, last, most = (begin + first) * trials, (end + first) * trials, FIRST_TRIALS
-        offset = first * trials
+        offset = self.given.row
+        at, last, most = begin * trials + offset, end * trials + offset, FIRST_TRIALS
         generators = parts[-1] if self.given.generators is not None else None
         while at < last:
             shared = _Shared(helpers, generators) if self._in_parts(helpers) else None
@@ -273,15 +294,30 @@ class Execution:
 
     def _per_sequence(self, begin: int, end: int) -> list[_Part]:
         """Buffers with one row per sequence, as before its first trial."""
-        parts = []
+        parts, after = [], self.given.after
         for number, state in enumerate(self.variant.program.states):
-            row = state.initial
+            row = state.initial if after is None else after.states[state.name]
             array = np.empty((end - begin, *row.shape), row.dtype)
             array[...] = row
             parts.append(_Part(self._first_state + number, array))
         if self.given.generators is not None:
-            parts.append(_Part(len(self._at) - 1, self.given.generators.rows(begin, end)))
+            rows = self.given.generators.rows(begin, end)
+            if after is not None and after.generators is not None:
+                rows[...] = after.generators
+            parts.append(_Part(len(self._at) - 1, rows))
+        self._parts = parts
         return parts
+
+    def left(self) -> Left | None:
+        """What the run left, after it ended; None if it has several sequences."""
+        given, states = self.given, self.variant.program.states
+        if given.sequences > 1 or given.first:
+            return None
+        arrays = [part.array[0] for part in self._parts]
+        kept = {one.name: array for one, array in zip(states, arrays, strict=False)}
+        generators = arrays[-1] if given.generators is not None and arrays else None
+        outputs = frozenset(one.name for one in self.variant.program.outputs)
+        return Left(given.row + given.trials, outputs, kept, generators)
 
     def _call(
         self,
@@ -295,7 +331,7 @@ class Execution:
     ) -> None:
         """Runs units begin … end - 1, as the code counts them, which are the `rows` of our
         arrays. shared: of one trial, which is computed by its parts."""
-        row = rows[0] + self.given.first * self.given.trials
+        row = rows[0] + self.given.row
         at = self._at.copy()
         for index, where in moved:
             at[index] = where

@@ -19,7 +19,7 @@ from psylang.runtime.errors import (
     InterruptedRunError,
     listed,
 )
-from psylang.runtime.execute import Execution, Given
+from psylang.runtime.execute import Execution, Given, Left
 from psylang.runtime.explain import Explanation
 from psylang.runtime.histogram import Counter, counters, needed
 from psylang.runtime.precision import Precision, in_precision
@@ -138,6 +138,7 @@ class Plan:
         trials: int | None = None,
         sequences: int = 1,
         first: int = 0,
+        after: Results | None = None,
         seed: int = 0,
         precision: Precision | None = None,
         threads: int | None = None,
@@ -157,6 +158,9 @@ class Plan:
         first + sequences - 1 of `trials` trials each are, bit by bit, those of one run with all
         sequences. In `fast`, if no trial depends on the one before, sequence k also has the trials
         k * trials … of one run of all trials. Arrays have rows for this run alone.
+        after: results of an earlier run of this model, with the same numerics, precision and seed:
+        this run goes on from the states and random numbers that it left, bit by bit as one longer
+        run. Of one sequence, without device. Parameters and inputs may be others.
         seed: 0 … 2**63 - 1. In `exact`, 0 selects the streams' own seeds, as in PsyNeuLink; other
         numbers, and further sequences, select other streams. The results depend only on the
         arguments; not on `threads` (None: all cores, if it pays), and in `fast` not on `isa` (None:
@@ -192,6 +196,7 @@ class Plan:
             device=device,
             progress=progress,
             allow_nan=allow_nan,
+            after=after,
         )
 
     def _run_from(
@@ -212,6 +217,7 @@ class Plan:
         progress: Progress = None,
         allow_nan: bool = False,
         alike: bool = False,
+        after: Results | None = None,
     ) -> Results:
         """run(), of sequences from number `first` on. alike: in `exact` they draw the same."""
         self._watch.check()
@@ -235,6 +241,8 @@ class Plan:
             names = [one.name for one in self.program.parameters]
             rows = dict(zip(names, given.parameters, strict=True))
             self._rules.check({name: rows[name] for name in names if name in params}, allow_nan)
+        if after is not None:
+            given.after = self._continued(after, given, precision, device)
         count, cuda = _threads(threads), cuda_of(device)
         if cuda is not None:
             _refuse_with_cuda(threads=threads, isa=isa)
@@ -250,6 +258,14 @@ class Plan:
         else:
             variant = variants.on_gpu(cuda, kept, varying)
         total = given.sequences * given.trials
+        if given.after is not None:
+            names = [one.name for one in variant.program.outputs]
+            missing = [name for name in names if name not in given.after.outputs]
+            if missing:
+                raise ArgumentError(
+                    f"after has not computed {listed(missing)}, so it left no states for that; "
+                    "record the same outputs in both runs"
+                )
         stored = [
             output.name
             for output in variant.program.outputs
@@ -284,6 +300,7 @@ class Plan:
             raise InterruptedRunError(done, total, partial) from None
         found = counted(arrays, [*asked, *watches])
         made = results()
+        made._left = execution.left() if isinstance(execution, Execution) else None
         if found:
             made.nan.update({name.removesuffix(MARK): count for name, count in found.items()})
             if not allow_nan:
@@ -543,6 +560,36 @@ class Plan:
             f"Plan({self.name}, {how}; params: {listed(self.parameters)}; "
             f"inputs: {listed(self.inputs)}; outputs: {listed(self.outputs)})"
         )
+
+    def _continued(
+        self, after: Results, given: Given, precision: Precision, device: str | Cuda | None
+    ) -> Left:
+        """What `after` left. ArgumentError: this run cannot continue it."""
+        if not isinstance(after, Results):
+            raise ArgumentTypeError(f"after is {after!r}; give the results of an earlier run")
+        if given.sequences > 1 or given.first or device is not None:
+            raise ArgumentError("after is of one sequence: leave out sequences, first and device")
+        left, how = after._left, {"model": self.name, "numerics": self.program.numerics}
+        for name, wanted in {**how, "precision": precision, "seed": given.seed}.items():
+            if after.run[name] != wanted:
+                raise ArgumentError(
+                    f"after has {name} {after.run[name]!r}, this run {wanted!r}; they must be the "
+                    "same"
+                )
+        if left is None:
+            raise ArgumentError(
+                "after has no states: it was read from a file, interrupted, computed on a GPU, or "
+                "is of several sequences or of a piece; give the results of a run of one sequence"
+            )
+        states = {one.name: one.initial for one in self._ready.states}
+        if {n: one.shape for n, one in states.items()} != {
+            n: one.shape for n, one in left.states.items()
+        }:
+            raise ArgumentError(
+                f"after left the states {listed(left.states)}, this model has {listed(states)}; "
+                "give results of this plan"
+            )
+        return left
 
     def _recorded(self, record: Sequence[str] | None, counted: bool) -> list[str]:
         if record is None:

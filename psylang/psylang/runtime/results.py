@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psylang.runtime.errors import MissingResultError, NotSupportedError, listed
+from psylang.runtime.execute import Left
 from psylang.runtime.histogram import Counts
 from psylang.runtime.results_file import load, save
 
@@ -44,6 +45,7 @@ class Results(dict[str, NDArray[Any]]):
         self.histograms = MappingProxyType(dict(histograms))
         self.run = MappingProxyType(dict(run))
         self.nan: dict[str, int] = {}
+        self._left: Left | None = None  # For run(after=…); not in files.
 
     def __missing__(self, name: str) -> NDArray[Any]:
         raise MissingResultError(self._missing(name))
@@ -56,7 +58,7 @@ class Results(dict[str, NDArray[Any]]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = (dict(self), dict(self.dims), dict(self.histograms), dict(self.run))
-        return (type(self), parts, {"nan": self.nan})
+        return (type(self), parts, {"nan": self.nan, "_left": self._left})
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_"):

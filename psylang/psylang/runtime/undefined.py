@@ -101,6 +101,8 @@ def origin_of(program: Program, given: Given, row: int) -> Origin | None:
     from psylang.numerics import expansions
 
     first = row if program.is_independent() else row - row % given.trials
+    if given.after is not None and not program.is_independent():
+        return None
     if row - first >= TRACED_TRIALS_MAX or (program.numerics == "exact" and given.seed):
         return None
     rows = range(first, row + 1)
@@ -112,7 +114,7 @@ def origin_of(program: Program, given: Given, row: int) -> Origin | None:
             for one, array in zip(program.inputs, given.inputs, strict=True)
         ],
         given.seed,
-        first + given.first * given.trials,
+        first + given.row,
         expansions() if program.numerics == "fast" else {},
         TRACED_OPS_MAX,
     )
