@@ -20,6 +20,8 @@
 #include "backend/cpu/fault_signal.hpp"
 #include "backend/device_regions.hpp"
 #include "backend/page_filling.hpp"
+#include "backend/page_generations.hpp"
+#include "base/clock.hpp"
 #include "base/own_descriptors.hpp"
 #include "base/units.hpp"
 
@@ -31,6 +33,8 @@ using demand_pages_detail::regions;
 
 constexpr std::size_t name_bytes = sizeof(FoundRegion::name);
 constexpr auto unpin_look_again_after = std::chrono::microseconds(20);
+// How often discards may overtake the read of a file's pages.
+constexpr std::uint32_t overtaken_max = 8;
 
 enum class PlaceState : std::uint32_t { free, live, retired };
 
@@ -43,6 +47,9 @@ struct Place {
   std::atomic<std::uintptr_t> end{0};
   std::atomic<std::uint64_t> pages{0};
   std::atomic<std::uint64_t> in_place{0};
+  std::atomic<std::uint64_t> discards{0};
+  std::atomic<std::uint64_t> discard_cycles[discard_parts] = {};
+  PageGenerations generations;
   int faults = -1;  // The userfaultfd.
   PageSource source = PageSource::zero;
   FaultHandling handling = FaultHandling::request;
@@ -51,9 +58,9 @@ struct Place {
   std::int64_t offset = 0;
   char name[name_bytes] = {};
 
-  [[nodiscard]] bool holds(std::uintptr_t address) const {
-    return begin.load(std::memory_order_acquire) <= address &&
-           address < end.load(std::memory_order_acquire);
+  [[nodiscard]] bool meets(std::uintptr_t first, std::uintptr_t last) const {
+    return begin.load(std::memory_order_acquire) < last &&
+           first < end.load(std::memory_order_acquire);
   }
 };
 
@@ -64,35 +71,46 @@ constinit std::atomic<std::uint32_t> kernel_runs{0};
 
 constinit std::mutex table_mutex;  // Guards creation, retirement and freeing.
 
-// In a child the parent's thread that held it is not.
-void renew_table_mutex() { new (&table_mutex) std::mutex; }
+// In a child the parent's threads that held them are not. Nor are the ranges: MADV_DONTFORK.
+void renew_table_mutex() {
+  new (&table_mutex) std::mutex;
+  for (Place& place : places) new (&place.generations) PageGenerations;
+}
 [[maybe_unused]] const int registered = ::pthread_atfork(nullptr, nullptr, renew_table_mutex);
 
-// Keeps a place as it is: free -> live and retired -> free wait for it.
+// Does its region meet [first, last)? Then the place stays as it is until unpin(): free -> live and
+// retired -> free wait for it.
+bool pin_if_met(Place& place, std::uintptr_t first, std::uintptr_t last) noexcept {
+  if (!place.meets(first, last)) return false;
+  place.pins.fetch_add(1, std::memory_order_seq_cst);  // Pairs with await_unpinned().
+  if (place.state.load(std::memory_order_seq_cst) != PlaceState::free && place.meets(first, last)) {
+    return true;
+  }
+  place.pins.fetch_sub(1, std::memory_order_release);
+  return false;
+}
+void unpin(Place& place) noexcept { place.pins.fetch_sub(1, std::memory_order_release); }
+
+// Keeps the place of an address as it is.
 class Pin {
  public:
   explicit Pin(std::uintptr_t address) noexcept {
     const std::uint32_t used = places_used.load(std::memory_order_acquire);
     for (std::uint32_t index = 0; index < used; ++index) {
-      Place& place = places[index];
-      if (!place.holds(address)) continue;
-      place.pins.fetch_add(1, std::memory_order_seq_cst);  // Pairs with await_unpinned().
-      if (place.state.load(std::memory_order_seq_cst) != PlaceState::free && place.holds(address)) {
-        place_ = &place;
-        return;
-      }
-      place.pins.fetch_sub(1, std::memory_order_release);
+      if (!pin_if_met(places[index], address, address + 1)) continue;
+      place_ = &places[index];
+      return;
     }
   }
   ~Pin() {
-    if (place_ != nullptr) place_->pins.fetch_sub(1, std::memory_order_release);
+    if (place_ != nullptr) unpin(*place_);
   }
   Pin(const Pin&) = delete;
   Pin& operator=(const Pin&) = delete;
 
   explicit operator bool() const { return place_ != nullptr; }
   Place* operator->() const { return place_; }
-  const Place& operator*() const { return *place_; }
+  Place& operator*() const { return *place_; }
   [[nodiscard]] bool live() const {
     return place_ != nullptr && place_->state.load(std::memory_order_acquire) == PlaceState::live;
   }
@@ -116,25 +134,42 @@ void await_unpinned(const Place& place) {
 // --- Pages.
 
 // One staging buffer's worth.
-Populated place_from_file(const Place& place, std::uintptr_t to, std::size_t bytes, Reading reading,
+Populated place_from_file(Place& place, std::uintptr_t to, std::size_t bytes, Reading reading,
                           std::span<std::byte> staging) {
   const std::span<std::byte> part = staging.first(std::min(bytes, staging.size()));
   const std::uintptr_t into = to - place.begin.load(std::memory_order_relaxed);
-  const Populated got =
-      read_pages(place.file, place.offset + static_cast<std::int64_t>(into), part, reading);
-  Populated placed = place_pages(place.faults, to, part.data(), got.bytes);
-  if (placed.error == 0) placed.error = got.error;
-  return placed;
+  const auto read = [&] {
+    return read_pages(place.file, place.offset + static_cast<std::int64_t>(into), part, reading);
+  };
+  const auto put = [&](const Populated& got) {
+    Populated placed = place_pages(place.faults, to, part.data(), got.bytes);
+    if (placed.error == 0) placed.error = got.error;
+    return placed;
+  };
+  for (std::uint32_t tries = 0; tries < overtaken_max; ++tries) {
+    const std::uint64_t generation = place.generations.now();
+    const Populated got = read();
+    if (const Placing placing(place.generations, generation); placing) return put(got);
+  }
+  const Placing placing(place.generations);  // Discards wait: the fault has waited long enough.
+  return put(read());
 }
 
 // The source may have to be read from a disk, or be delayed by another program's fault handler.
-Populated place_copy(const Place& place, std::uintptr_t to, std::size_t bytes, Reading reading) {
+Populated place_copy(Place& place, std::uintptr_t to, std::size_t bytes, Reading reading) {
   const std::byte* const from =
       place.copy_from + (to - place.begin.load(std::memory_order_relaxed));
-  if (reading == Reading::blocking) return place_pages(place.faults, to, from, bytes);
-  const std::size_t there = resident_bytes(from, bytes);
+  std::size_t there = bytes;
+  if (reading == Reading::blocking) {
+    bring_into_memory(from, bytes);  // While discards need not wait for it.
+  } else {
+    there = resident_bytes(from, bytes);
+  }
   Populated placed;
-  if (there != 0) placed = place_pages(place.faults, to, from, there);
+  if (there != 0) {
+    const Placing placing(place.generations);
+    placed = place_pages(place.faults, to, from, there);
+  }
   if (placed.error == 0 && there != bytes) placed.error = EAGAIN;
   return placed;
 }
@@ -151,7 +186,7 @@ Populated populate_part(std::uintptr_t begin, std::size_t bytes, PageAccess acce
       std::min<std::size_t>(bytes, pin->end.load(std::memory_order_relaxed) - begin);
   Populated done;
   switch (pin->source) {
-    case PageSource::zero:
+    case PageSource::zero:  // The same in every generation.
       done = place_zeros(pin->faults, begin, part, access);
       break;
     case PageSource::copy:
@@ -295,6 +330,10 @@ Result<RegionHandle> create_region(const RegionPlan& plan) {
   plan.name.copy(place->name, name_bytes - 1);
   place->pages.store(0, std::memory_order_relaxed);
   place->in_place.store(0, std::memory_order_relaxed);
+  place->discards.store(0, std::memory_order_relaxed);
+  for (std::atomic<std::uint64_t>& part : place->discard_cycles) {
+    part.store(0, std::memory_order_relaxed);
+  }
   const auto begin = reinterpret_cast<std::uintptr_t>(data);
   place->begin.store(begin, std::memory_order_relaxed);
   place->end.store(begin + plan.bytes, std::memory_order_relaxed);
@@ -329,8 +368,14 @@ void retire_region(RegionHandle region) {
 RegionCounters region_counters(const RegionHandle& region) {
   if (region.pages != nullptr) return {};
   const Place& place = places[region.place];
-  return {place.pages.load(std::memory_order_relaxed),
-          place.in_place.load(std::memory_order_relaxed)};
+  RegionCounters counters;
+  counters.pages = place.pages.load(std::memory_order_relaxed);
+  counters.in_place = place.in_place.load(std::memory_order_relaxed);
+  counters.discards = place.discards.load(std::memory_order_relaxed);
+  for (std::size_t part = 0; part < discard_parts; ++part) {
+    counters.discard_cycles[part] = place.discard_cycles[part].load(std::memory_order_relaxed);
+  }
+  return counters;
 }
 
 FoundRegion find_region(std::uintptr_t address) noexcept {
@@ -398,6 +443,45 @@ int populate_missing(std::uintptr_t begin, std::size_t bytes, PageAccess access,
     }
   }
   return 0;
+}
+
+Removal::Removal(std::uintptr_t begin, std::size_t bytes, std::uint64_t called) noexcept
+    : moments_{called} {
+  static_assert(regions_max <= 8 * sizeof(met_));
+  const std::uintptr_t end = begin + bytes < begin ? UINTPTR_MAX : begin + bytes;
+  const std::uint32_t used = places_used.load(std::memory_order_acquire);
+  for (std::uint32_t index = 0; index < used; ++index) {
+    Place& place = places[index];
+    if (!pin_if_met(place, begin, end)) continue;
+    // It may wait for a placement, and a retirement does not wait for it.
+    place.fillers.fetch_add(1, std::memory_order_seq_cst);
+    place.generations.begin_next();
+    met_ |= std::uint64_t{1} << index;
+  }
+  moments_[1] = cycles();
+}
+
+Removal::~Removal() {
+  moments_[2] = cycles();
+  for (std::uint32_t index = 0; index < regions_max; ++index) {
+    if ((met_ >> index & 1) == 0) continue;
+    Place& place = places[index];
+    place.fillers.fetch_sub(1, std::memory_order_seq_cst);
+    place.discards.fetch_add(1, std::memory_order_relaxed);
+    const auto count = [&place](DiscardPart part, std::uint64_t from, std::uint64_t to) {
+      place.discard_cycles[static_cast<std::size_t>(part)].fetch_add(to - from,
+                                                                     std::memory_order_relaxed);
+    };
+    count(DiscardPart::initialise, moments_[0], moments_[1]);
+    count(DiscardPart::remove, moments_[1], moments_[2]);
+    count(DiscardPart::finalise, moments_[2], cycles());
+    unpin(place);
+  }
+}
+
+int discard(std::uintptr_t begin, std::size_t bytes, std::uint64_t called) noexcept {
+  const Removal removal(begin, bytes, called);
+  return ::madvise(reinterpret_cast<void*>(begin), bytes, MADV_DONTNEED) == 0 ? 0 : errno;
 }
 
 KernelRuns::KernelRuns() noexcept { kernel_runs.fetch_add(1, std::memory_order_seq_cst); }

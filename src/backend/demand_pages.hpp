@@ -75,6 +75,27 @@ struct FoundRegion {
 };
 [[nodiscard]] FoundRegion find_region(std::uintptr_t address) noexcept;
 
+// Before a call of Linux that removes pages of [begin, begin + bytes): no page of a region in it
+// whose content was read before is placed any more, so a touch after the call sees the region's
+// source anew. Fills go on. Waits for placements in progress. While it lives, the regions'
+// addresses stay theirs. Not async-signal-safe.
+class Removal {
+ public:
+  // `called`: the moment from which the region's counters count (base/clock.hpp).
+  Removal(std::uintptr_t begin, std::size_t bytes, std::uint64_t called) noexcept;
+  ~Removal();
+  Removal(const Removal&) = delete;
+  Removal& operator=(const Removal&) = delete;
+
+ private:
+  std::uint64_t met_ = 0;  // A bit for each place of the table.
+  std::uint64_t moments_[discard_parts];
+};
+
+// Gives pages of a region of the table back: the next touch of each is a fault. Whole pages. 0 or a
+// positive errno, as madvise(2).
+int discard(std::uintptr_t begin, std::size_t bytes, std::uint64_t called) noexcept;
+
 // Counts a fault that its own thread resolved.
 void count_in_place(std::uintptr_t address) noexcept;
 

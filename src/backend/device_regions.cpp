@@ -64,6 +64,7 @@ std::string name_of(const RegionPlan& plan) { return "demand region '" + plan.na
 // Pages of the process. A retired mapping becomes addresses that no access is permitted to.
 struct Unmap {
   std::size_t bytes;
+  bool filled_by_linux;  // Zeros, or a file; not a copy that was made with the region.
   void operator()(void* data) const { ::munmap(data, bytes); }
 };
 
@@ -111,7 +112,8 @@ Result<RegionHandle> map_region(const RegionPlan& plan) {
     return Error{code, name_of(plan) + "no address space for " + std::to_string(plan.bytes) +
                            " bytes: " + std::strerror(code) + "; ask for less (see ulimit -v)"};
   }
-  std::shared_ptr<void> pages(data, Unmap{plan.bytes});
+  std::shared_ptr<void> pages(data,
+                              Unmap{plan.bytes, maps_file || plan.source == PageSource::zero});
   if (!maps_file) {
     if (Status filled = fill_region(plan, static_cast<std::byte*>(data)); !filled) {
       return filled.error();
@@ -130,6 +132,13 @@ int touch_pages(std::uintptr_t begin, std::size_t bytes) noexcept {
   }
   // EINVAL: memory of a driver, or an older Linux; both serve the faults of a system call.
   return errno == EINVAL ? 0 : errno == EFAULT ? ENXIO : errno;
+}
+
+int discard_pages(const std::shared_ptr<void>& pages, std::uintptr_t begin,
+                  std::size_t bytes) noexcept {
+  const auto* const mapping = std::get_deleter<Unmap>(pages);
+  if (mapping == nullptr || !mapping->filled_by_linux) return ENOTSUP;
+  return ::madvise(reinterpret_cast<void*>(begin), bytes, MADV_DONTNEED) == 0 ? 0 : errno;
 }
 
 void retire_pages(std::shared_ptr<void> pages) {

@@ -32,6 +32,11 @@ Status fill_region(const RegionPlan& plan, std::byte* memory);
 // before), ENOMEM.
 int touch_pages(std::uintptr_t begin, std::size_t bytes) noexcept;
 
+// Gives pages back, whose next access brings their content in anew. 0 or a positive errno: ENOTSUP
+// (the pages were filled when the region was made), as madvise(2).
+int discard_pages(const std::shared_ptr<void>& pages, std::uintptr_t begin,
+                  std::size_t bytes) noexcept;
+
 // Gives the memory back as soon as no kernel runs. Does not wait.
 void retire_pages(std::shared_ptr<void> pages);
 // By KernelRuns, when the last kernel has ended.

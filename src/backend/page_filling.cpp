@@ -13,6 +13,11 @@ namespace k2k::backend {
 
 namespace {
 
+// Linux 5.14; an older Linux refuses it. <sys/mman.h> of Debian 12 has it.
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
+
 constexpr std::size_t zeros_bytes = std::size_t{64} << 10;
 // mmap_changing of Linux: another thread of the process changes its address space.
 constexpr int busy_tries_max = 1000;
@@ -96,6 +101,13 @@ std::size_t resident_bytes(const std::byte* from, std::size_t bytes) {
     }
   }
   return bytes;
+}
+
+void bring_into_memory(const std::byte* from, std::size_t bytes) {
+  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(from);
+  const std::uintptr_t first = begin / demand_page_bytes * demand_page_bytes;
+  static_cast<void>(
+      ::madvise(reinterpret_cast<void*>(first), begin + bytes - first, MADV_POPULATE_READ));
 }
 
 // Reads whole pages from a file, rounded up to a page with zeros at the file's end.

@@ -29,4 +29,8 @@ Populated read_pages(int file, std::int64_t offset, std::span<std::byte> to, Rea
 // The number of `bytes` from `from` on in memory, up to the first missing page; whole pages.
 std::size_t resident_bytes(const std::byte* from, std::size_t bytes);
 
+// Waits until `bytes` from `from` on are in memory. They may be taken away again at any time, and
+// what cannot be read is left to the reader: an attempt.
+void bring_into_memory(const std::byte* from, std::size_t bytes);
+
 }  // namespace k2k::backend

@@ -17,9 +17,17 @@ enum class FaultHandling : std::uint8_t {
   in_place,  // The unit itself, at once: no hand-over, but its other work-items wait.
 };
 
+// The parts of a discard (thesis, table 4.4): until Linux is called; Linux, which unmaps the pages
+// and lets other cores drop their translations; the rest.
+enum class DiscardPart : std::uint8_t { initialise, remove, finalise };
+inline constexpr std::size_t discard_parts = 3;
+
+// Of a region that its device fills, all are 0.
 struct RegionCounters {
-  std::uint64_t pages = 0;     // Filled, by any thread. 0 where the device brings pages in itself.
+  std::uint64_t pages = 0;     // Filled, by any thread.
   std::uint64_t in_place = 0;  // Faults resolved by the faulting thread itself.
+  std::uint64_t discards = 0;  // By discard(), and by madvise(2) of kernels.
+  std::uint64_t discard_cycles[discard_parts] = {};  // Their sums, by DiscardPart (base/clock.hpp).
 };
 
 // A region of the table, or pages that a device brings in itself (device_regions.hpp); return it
