@@ -88,6 +88,18 @@ class K2K_API DemandRegion {
   // pread(2).
   Status populate(std::size_t offset, std::size_t bytes);
 
+  // Gives the pages of [offset, offset + bytes) back, with what was written to them: the next touch
+  // of each is a fault again, and brings its content in anew: zeros, or the source's. A touch that
+  // begins after discard() has returned sees the source as it was when discard() began, or later.
+  // A touch at the same time sees the old page or the new one. Kernels do the same by
+  // madvise(MADV_DONTNEED). Waits for pages that are being placed, not for a disk. Not for signal
+  // handlers. Errors, with nothing discarded:
+  //   EINVAL   not inside, or not whole pages of 4,096 bytes
+  //   ENOTSUP  the device filled the region when it was made: managed memory. On a GPU that
+  //            reaches pages of the host, a copy, and a file from an offset within a page
+  //   ESTALE   this is a forked child, which has no region
+  Status discard(std::size_t offset, std::size_t bytes);
+
   // Counters since the region was created.
   [[nodiscard]] backend::RegionCounters counters() const;
 

@@ -10,6 +10,7 @@
 
 #include "backend/demand_pages.hpp"
 #include "backend/device_regions.hpp"
+#include "base/clock.hpp"
 
 namespace k2k {
 
@@ -90,6 +91,38 @@ Status DemandRegion::populate(std::size_t offset, std::size_t bytes) {
   return Error{error, fmt::format("a page of the demand region in bytes {} to {} cannot be brought "
                                   "in: {}",
                                   offset, offset + bytes, std::strerror(error))};
+}
+
+Status DemandRegion::discard(std::size_t offset, std::size_t bytes) {
+  const std::uint64_t called = cycles();
+  constexpr std::size_t page = backend::demand_page_bytes;
+  const bool inside = offset <= bytes_ && bytes <= bytes_ - offset;
+  const auto range = [&] { return fmt::format("bytes {} to {}", offset, offset + bytes); };
+  if (!inside) {
+    return Error{EINVAL,
+                 fmt::format("{} are not inside a demand region of {} bytes", range(), bytes_)};
+  }
+  if (offset % page != 0 || bytes % page != 0) {
+    return Error{EINVAL, fmt::format("{} of a demand region are not whole pages of {} bytes; only "
+                                     "pages can be discarded",
+                                     range(), page)};
+  }
+  if (creator_ != ::getpid()) {
+    return Error{ESTALE, fmt::format("{} of a demand region belong to process {}; its child cannot "
+                                     "discard them",
+                                     range(), creator_)};
+  }
+  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(handle_.data) + offset;
+  const int error = handle_.pages != nullptr ? backend::discard_pages(handle_.pages, begin, bytes)
+                                             : backend::discard(begin, bytes, called);
+  if (error == 0) return {};
+  if (error == ENOTSUP) {
+    return Error{ENOTSUP, fmt::format("{} of the demand region cannot be discarded: the device "
+                                      "filled it when it was made; make another region",
+                                      range())};
+  }
+  return Error{error, fmt::format("{} of the demand region cannot be discarded: {}", range(),
+                                  std::strerror(error))};
 }
 
 backend::RegionCounters DemandRegion::counters() const { return backend::region_counters(handle_); }
