@@ -1,17 +1,26 @@
 #include "services/fault.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
 
+#include "base/clock.hpp"
 #include "calls/reach.hpp"
 #include "calls/rows.hpp"
 #include "services/nested.hpp"
 #include "services/policy.hpp"
+#include "services/raw.hpp"
 
 namespace k2k::services {
 
 namespace {
+
+// Linux 5.18; <sys/mman.h> of Debian 12 has it.
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
 
 constexpr std::size_t page = backend::demand_page_bytes;
 constexpr std::size_t staging_bytes = 16 * page;
@@ -122,6 +131,15 @@ std::int64_t bring_in_arguments(const Request& request, backend::Reading reading
     if (part == -EAGAIN) return part;
   }
   return 0;
+}
+
+std::int64_t advise_memory(const Request& request) {
+  const auto& word = request.arguments;
+  const auto advice = static_cast<int>(word[2]);
+  const bool removes = advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED;
+  if (!removes || !backend::any_region()) return pass_on(request);
+  const backend::Removal removal(word[0], word[1], cycles());
+  return pass_on(request);
 }
 
 }  // namespace k2k::services

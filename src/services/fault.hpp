@@ -35,4 +35,8 @@ std::size_t resolve(std::span<Fault> faults, backend::Reading reading);
 // that may be kept can read it. Calls without a row are not examined.
 std::int64_t bring_in_arguments(const Request& request, backend::Reading reading);
 
+// madvise(2): as Linux, but advice that removes pages of regions lets no stale page come back
+// (backend::Removal).
+std::int64_t advise_memory(const Request& request);
+
 }  // namespace k2k::services

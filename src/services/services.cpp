@@ -71,6 +71,8 @@ std::int64_t pass_on(const Request& request, router::Files& files) {
       return pass_on(request);
     case SYS_close_range:
       return close_range(word[0], word[1], word[2]);
+    case SYS_madvise:
+      return advise_memory(request);
     case SYS_sendmsg:
     case SYS_sendmmsg:
       return send_messages(request);

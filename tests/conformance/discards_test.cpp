@@ -114,6 +114,32 @@ TEST_P(Discards, are_refused_in_a_child_which_has_no_region) {
   EXPECT_EQ(region.as<char>()[0], 'k');
 }
 
+TEST_P(Discards, are_made_by_kernels_with_madvise) {
+  Runtime runtime = start();
+  std::string content(4 * page, 'a');
+  const DemandRegion copy = made(DemandRegion::copy_of(runtime, content.data(), 4 * page));
+  const DemandRegion zeros = made(DemandRegion::zero(runtime, 4 * page));
+  char* const copied = copy.as<char>();
+  char* const plain = zeros.as<char>();
+  std::array<long, 5> answers{};
+  std::array<char, 6> seen{};
+  launch(runtime, 1, 1, [&] {
+    for (std::size_t at = 0; at < 4 * page; at += page) copied[at] = plain[at] = '!';
+    std::fill(content.begin(), content.end(), 'b');
+    answers[0] = k2k::madvise(k2k::work_item, copied + page, page, MADV_DONTNEED);
+    answers[1] = k2k::madvise(k2k::work_item, plain, 2 * page, MADV_DONTNEED);
+    answers[2] = k2k::madvise(k2k::work_item, copied + 2 * page, page, MADV_WILLNEED);
+    answers[3] = k2k::madvise(k2k::work_item, copied + 5, page, MADV_DONTNEED);
+    answers[4] = k2k::madvise(k2k::work_item, copied, 0, MADV_DONTNEED);
+    seen = {copied[0], copied[page], copied[2 * page], plain[0], plain[page], plain[2 * page]};
+  });
+  EXPECT_EQ(answers, (std::array<long, 5>{0, 0, 0, -EINVAL, 0}));
+  EXPECT_EQ(seen, (std::array<char, 6>{'!', 'b', '!', '\0', '\0', '!'}));
+  EXPECT_EQ(copy.counters().pages, 5u);
+  EXPECT_EQ(zeros.counters().pages, 6u);
+  EXPECT_EQ(zeros.counters().discards, 1u);
+}
+
 TEST_P(Discards, do_not_wait_for_a_fill_that_waits_for_its_source) {
   StuckMemory memory(1);
   if (!memory.ok()) GTEST_SKIP() << StuckMemory::needs;
@@ -280,6 +306,36 @@ TEST_P(DiscardRaces, leave_no_stale_page_beside_populate_and_touches_of_threads)
     const Status status = region.populate(round % 3 * page, (race_pages - 3) * page);
     EXPECT_TRUE(status.ok()) << status.error().message;
   });
+}
+
+TEST_P(DiscardRaces, leave_no_stale_page_if_a_kernel_discards) {
+  Runtime runtime = start();
+  const SharedFile file;
+  DemandRegion region = made(DemandRegion::file(runtime, file.descriptor(), 0, race_pages * page));
+  Race race{file.words(), region.as<const std::uint64_t>()};
+  const std::uint32_t rounds = scaled(300, 100);
+  std::byte* const data = region.data();
+  std::atomic<std::uint32_t> refused{0};
+  launch(runtime, 2, 8, [&] {
+    if (global_rank() != 0) {
+      for (std::uint64_t done = item_rank(); !race.over.load(std::memory_order_acquire); ++done) {
+        race.touch(done % race_pages);
+        k2k::yield();
+      }
+      return;
+    }
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+      const std::size_t at = round % race_pages;
+      race.renew(at, [&] {
+        if (k2k::madvise(k2k::work_item, data + at * page, page, MADV_DONTNEED) != 0) ++refused;
+      });
+    }
+    race.over.store(true, std::memory_order_release);
+  });
+  race.expect_none_stale();
+  EXPECT_EQ(refused.load(), 0u);
+  EXPECT_EQ(region.counters().discards, rounds);
+  EXPECT_GT(region.counters().pages, race_pages);
 }
 
 }  // namespace
