@@ -11,6 +11,8 @@
 // which is then free, or on another core, which it first interrupts. reader_modes_us has both, each
 // with the threads on chosen cores.
 //
+// `discards` is the way back: pages of a region that are given back (discards.hpp).
+//
 // N work-items on one unit touch the pages of a region in turn, each touch a fault, as in the
 // thesis' micro-benchmark with n work-items; reader thread: N threads, because each fault holds
 // one. The parts are those of figure 4.6, by the clock of the handler: the rest of a touch is the
@@ -37,6 +39,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
+#include "bench/command/discards.hpp"
 #include "bench/command/figure.hpp"
 #include "bench/thread_cores.hpp"
 #include "device/k2k.hpp"
@@ -311,6 +314,8 @@ Result<nlohmann::ordered_json> faults(const RuntimeConfig& base, Effort effort) 
   const Result<nlohmann::ordered_json> modes =
       reader_modes(pages, effort == Effort::brief ? 1 : 10);
   if (!modes) return modes.error();
+  const Result<nlohmann::ordered_json> discards = discard_costs(runtime.value(), effort);
+  if (!discards) return discards.error();
   const std::size_t last = places.size() - 1;
   const auto at = [](FaultManner manner) { return static_cast<std::size_t>(manner); };
   nlohmann::ordered_json result;
@@ -322,6 +327,7 @@ Result<nlohmann::ordered_json> faults(const RuntimeConfig& base, Effort effort) 
   result["faults"] = pages;
   result["pages_a_range"] = rounded(pages_a_range.median());
   result["reader_modes_us"] = modes.value();
+  result["discards"] = discards.value();
   result["request_to_native"] =
       rounded(median.median(at(FaultManner::zeros), 0) / median.median(at(FaultManner::native), 0));
   result["in_place_to_request"] = rounded(median.median(at(FaultManner::in_place), 0) /

@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/end_to_end/program.hpp"
@@ -265,6 +267,23 @@ TEST_F(Bench, faults_compares_handlers_and_splits_the_latency) {
   const json& modes = result["reader_modes_us"];
   EXPECT_GT(modes["same core"].get<double>(), 0) << modes;
   EXPECT_EQ(modes["another core"].is_null(), std::thread::hardware_concurrency() < 2) << modes;
+}
+
+TEST_F(Bench, faults_splits_discards_by_cores_and_pages) {
+  const json rows = brief("faults")["discards"];
+  ASSERT_GE(rows.size(), 3u);
+  std::set<std::pair<int, int>> places;
+  for (const json& row : rows) {
+    places.emplace(row["cores"].get<int>(), row["pages"].get<int>());
+    EXPECT_EQ(row["discards"], 40) << row;  // Two rounds of 20: each was counted by the region.
+    EXPECT_GT(row["unmap_ns"].get<double>(), 0) << row;
+    EXPECT_GT(row["initialise_ns"].get<double>(), 0) << row;
+    EXPECT_GT(row["total_ns"].get<double>(), row["initialise_ns"].get<double>()) << row;
+    EXPECT_TRUE(row["cores"] != 1 || row["remote_ns"] == 0.0) << row;
+    EXPECT_TRUE(row["sum_to_total"].is_number()) << row;
+  }
+  EXPECT_EQ(places.size(), rows.size());
+  for (const int pages : {1, 16, 256}) EXPECT_TRUE(places.contains({1, pages})) << pages;
 }
 
 TEST_F(Bench, prints_a_figure_as_a_table_for_people) {
