@@ -335,6 +335,7 @@ const OtherVariable others[] = {
     {"K2K_SOURCE_DIR", ""},
     {"K2K_CONFORMANCE_SEEDS", ""},
     {"K2K_CUFILE_LIBRARY", ""},
+    {"K2K_DISCARD_TOUCHES", ""},
     {"K2K_FIO_SECONDS", ""},
     {"K2K_ORDEAL_SECONDS", ""},
     {"K2K_ORDEAL_SEED", ""},
