@@ -224,9 +224,8 @@ inline std::uint64_t BottomHalf::process_row(const protocol::Doorbell& doorbell,
     ready().describe(request);
     protocol::move<protocol::SlotState::ready, protocol::SlotState::processing,
                    protocol::Side::host>(slot, control.number);
-    const bool permitted =
-        pass.how.openness == services::Openness::any ? calls::is_open(row) : calls::is_basic(row);
-    const bool open = permitted && !checks_rows_ && !services::arguments_decide(control.number);
+    const bool open = open_rows_.has(row) &&
+                      (pass.how.openness == services::Openness::any || calls::is_basic(row));
     std::int64_t value = open ? 0 : judge_of(pass)(request);
     if (value == 0 && !never_blocks) continue;
     if (value != 0) {

@@ -103,13 +103,13 @@ class BottomHalf {
         detached_errors_(&detached_errors),
         rules_(rules),
         hides_memory_(backend.info().hides_memory),
-        checks_rows_(hides_memory_ || rules != nullptr),
         reads_on_the_spot_(!hides_memory_ && permits_reads(rules)),
-        functions_on_the_spot_(rules == nullptr),
+        functions_on_the_spot_(rules == nullptr || rules->permits_all(calls::host_call_number)),
         row_lanes_(~std::uint64_t{0} >> (64 - area.wave_lanes)),
         busy_rows_(std::make_unique<std::atomic_flag[]>(area.wave_count)),
-        judgements_(checks_rows_ ? services::Judgements(hides_memory_, rules)
-                                 : services::Judgements()) {}
+        open_rows_(hides_memory_, rules),
+        judgements_(hides_memory_ || rules != nullptr ? services::Judgements(hides_memory_, rules)
+                                                      : services::Judgements()) {}
 
   // Moves every ready slot that the bundle names to processing. Answers calls that never block and
   // refused requests, and appends their rows to `answered`; appends all others to `batch`. Skips
@@ -135,14 +135,14 @@ class BottomHalf {
   const backend::Backend* backend_;
   router::Files* files_;
   DetachedErrors* detached_errors_;
-  services::CallRules* rules_;  // Null without a policy file.
+  services::CallRules* rules_;  // Null under `any` and `known_only`.
   bool hides_memory_;
-  bool checks_rows_;  // Some memory is device memory, or there are rules.
   bool reads_on_the_spot_;
   bool functions_on_the_spot_;
   std::uint64_t row_lanes_;  // The lanes that a row has.
   std::unique_ptr<std::atomic_flag[]> busy_rows_;
-  // Of no call, unless rows are checked. The last member: a pass needs the others, in one line.
+  services::OpenRows open_rows_;
+  // Of no call where no row needs one. The last member: a pass needs the others, in one line.
   services::Judgements judgements_;
 };
 

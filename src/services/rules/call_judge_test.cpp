@@ -118,6 +118,25 @@ TEST_F(CallJudgeTest, judges_by_rules_whatever_call_came_before) {
   }
 }
 
+TEST_F(CallJudgeTest, judges_no_call_that_the_rules_permit_whatever_its_arguments_are) {
+  const auto rules = rules_of(io_rules());
+  const OpenRows open(false, rules.get());
+  const OpenRows none(true, rules.get());
+  for (std::int16_t row = 0; row < calls::row_count; ++row) {
+    const std::uint16_t number = calls::shapes[row].number;
+    const bool permitted = calls::is_open(row) && rules->permits_all(number);
+    EXPECT_EQ(open.has(row), permitted && !arguments_decide(number)) << calls::shapes[row].name;
+    EXPECT_FALSE(none.has(row)) << "memory that the host does not reach";
+  }
+  EXPECT_FALSE(open.has(-1));
+  EXPECT_FALSE(open.has(calls::find(SYS_rt_sigqueueinfo))) << "the target decides";
+  EXPECT_FALSE(open.has(calls::find(SYS_mount)));
+  EXPECT_TRUE(open.has(calls::find(SYS_pread64)));
+  EXPECT_TRUE(open.has(calls::find(calls::host_call_number)));
+  const auto silent = rules_of({.refused = {SYS_write}});
+  EXPECT_FALSE(silent->permits_all(calls::host_call_number)) << "a print writes";
+}
+
 TEST_F(CallJudgeTest, judges_each_function_of_the_host_by_its_name) {
   const auto rules = rules_of({.functions = std::vector<std::string>{"one"}});
   CallJudge judge(backend, true, files, rules.get(), Openness::any);

@@ -5,6 +5,8 @@
 //
 // Threading: constant once made.
 
+#include <bitset>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -27,6 +29,27 @@ struct Judgement {
 
   Admission admission;
   bool by_rules = false;
+};
+
+// The rows of the calls that pass without a judgement under the policy `any` and the rules,
+// whatever their arguments are.
+class OpenRows {
+ public:
+  OpenRows(bool hides_memory, const CallRules* rules) {
+    if (hides_memory) return;
+    for (int row = 0; row < calls::row_count; ++row) {
+      const std::uint16_t number = calls::shapes[row].number;
+      const bool open = calls::is_open(row) && !arguments_decide(number);
+      rows_[static_cast<std::size_t>(row)] =
+          open && (rules == nullptr || rules->permits_all(number));
+    }
+  }
+  [[nodiscard]] bool has(std::int16_t row) const {
+    return row >= 0 && rows_[static_cast<std::size_t>(row)];
+  }
+
+ private:
+  std::bitset<calls::row_count> rows_;
 };
 
 class Judgements {
