@@ -67,6 +67,7 @@ class Context:
         self.estimate: Operand = 0
         self.depth = 0  # The number of enclosing loops and conditions.
         self.modulated: Changes = {}
+        self.changed: set[str] = set()  # Parameters that were read with a change.
 
     @property
     def numerics(self) -> Numerics:
@@ -82,6 +83,7 @@ class Context:
         twin = Context(build, self.constants, self.varied, self.formulas, self.guards)
         twin.estimate, twin.modulated = self.estimate, dict(self.modulated)
         twin.draws.recorded = []
+        twin.changed = self.changed
         return twin
 
     @contextmanager
@@ -121,7 +123,10 @@ class Context:
             array = self.constants[name]
             value = self.build.constant(array, dataclasses.replace(F64, shape=array.shape))
         change = self.modulated.get(name)
-        return change(self.build, value) if change else value
+        if change is None:
+            return value
+        self.changed.add(name)
+        return change(self.build, value)
 
     def constant(self, name: str) -> Array | None:
         """The value of a parameter that is the same in all trials, or None."""

@@ -9,10 +9,12 @@ import pytest
 
 from psylang.ir.interpret import interpret
 from psylang.model import (
+    DDM,
     LCA,
     AfterNCalls,
     AfterNPasses,
     ControlSignal,
+    DriftDiffusion,
     DualAdaptive,
     FitzHughNagumo,
     GridSearch,
@@ -55,6 +57,25 @@ def test_a_parameter_follows_another_mechanism(numerics: Any, modulation: Any, s
     model.modulate("sender", "layer.function.slope", modulation=modulation)
     found = outputs(model, numerics, s=S, x=X)["value"]
     np.testing.assert_allclose(found, X * slope + 1.0, rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("numerics", "name"),
+    [
+        ("exact", "decision.integrator.initial"),
+        ("fast", "decision.integrator.initial"),
+        ("exact", "decision.non_decision_time"),
+    ],
+)
+def test_a_parameter_that_only_memory_begins_with_is_refused(numerics: Any, name: str) -> None:
+    model = Model("begins")
+    model.add(Transfer("sender"))
+    model.add(DDM("decision", integrator=DriftDiffusion(dt=0.01)))
+    model.input("s", "sender")
+    model.output("response_time", "decision")
+    model.modulate("sender", name)
+    with pytest.raises(ModelError, match=rf"`{name}` is modulated, and `decision` needs it only"):
+        model.program(numerics)
 
 
 def test_ports_are_gated_as_whole_sums() -> None:

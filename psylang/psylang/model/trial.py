@@ -210,7 +210,8 @@ class Trial:
     def call(self, node: str, frozen: Trial, always: bool = True) -> None:
         """Runs a mechanism; its inputs are the values of the others in `frozen`.
 
-        ModelError: shapes of its parameters that do not go together.
+        ModelError: shapes of its parameters that do not go together; a modulated parameter that no
+        call needs.
         """
         if node in self.layout.nests:
             self.layout.nests[node](self)
@@ -232,6 +233,12 @@ class Trial:
                 self.memory(node, slot)
         with self.context.modulating(frozen.modulations(modulated)):
             self._executed(node, frozen, always)
+        for name in modulated:
+            if name not in self.context.changed:
+                raise ModelError(
+                    f"`{name}` is modulated, and `{node}` needs it only to begin its memory, "
+                    "before its first call; modulate another parameter"
+                )
 
     def modulations(self, projections: Mapping[str, Projection]) -> Changes:
         """What projections make of the parameters that they name."""
