@@ -4,10 +4,16 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <mqueue.h>
 #include <netinet/in.h>
+#include <sys/file.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <csignal>
@@ -185,6 +191,87 @@ TEST_P(Interruption, ends_a_receive_that_wants_all) {
             2s);
   over = true;
   relief.join();
+}
+
+// What makes each of these waits end: taken away, or given, after 10 s at the latest.
+struct Waited {
+  Waited() {
+    queue = ::msgget(IPC_PRIVATE, 0600);
+    semaphores = ::semget(IPC_PRIVATE, 1, 0600);
+    const std::string name = "/k2k_interruption_" + std::to_string(::getpid());
+    mq_attr limits{};
+    limits.mq_maxmsg = 1;
+    limits.mq_msgsize = 8;
+    mail = ::mq_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600, &limits);
+    ::mq_unlink(name.c_str());
+    ::flock(holder, LOCK_EX);
+    child = ::fork();
+    if (child == 0) {
+      ::alarm(20);
+      for (;;) ::pause();
+    }
+    relief = std::thread([this] {
+      const Instant begin = now();
+      while (!over && now() - begin < 10s) std::this_thread::sleep_for(10ms);
+      ::msgctl(queue, IPC_RMID, nullptr);
+      ::semctl(semaphores, 0, IPC_RMID);
+      ::mq_send(mail, "relief", 6, 0);
+      ::flock(holder, LOCK_UN);
+      ::kill(child, SIGKILL);
+    });
+  }
+  ~Waited() {
+    over = true;
+    relief.join();
+    ::waitpid(child, nullptr, 0);
+    ::mq_close(mail);
+    ::close(holder);
+    ::close(locked);
+  }
+  Waited(const Waited&) = delete;
+  Waited& operator=(const Waited&) = delete;
+
+  TemporaryFile file;
+  int holder = ::open(file.path.c_str(), O_RDWR | O_CLOEXEC);
+  int locked = ::open(file.path.c_str(), O_RDWR | O_CLOEXEC);  // By `holder`.
+  int queue = -1;
+  int semaphores = -1;
+  int mail = -1;
+  pid_t child = -1;
+  std::atomic<bool> over{false};
+  std::thread relief;
+};
+
+TEST_P(Interruption, ends_waits_that_a_thread_makes) {
+  const Waited on;
+  for (const int kind : {0, 1, 2, 3, 4}) {
+    SCOPED_TRACE(kind);
+    Runtime runtime = start();
+    EXPECT_LT(
+        cancelled(runtime, {1, 2},
+                  [&] {
+                    char letter[24];
+                    siginfo_t info;
+                    const sembuf less{0, -1, 0};
+                    switch (kind) {
+                      case 0:
+                        k2k::msgrcv(k2k::work_item, on.queue, letter, 8, 0, 0);
+                        break;
+                      case 1:
+                        k2k::semop(k2k::work_item, on.semaphores, &less, 1);
+                        break;
+                      case 2:
+                        k2k::mq_timedreceive(k2k::work_item, on.mail, letter, 8, nullptr, nullptr);
+                        break;
+                      case 3:
+                        k2k::flock(k2k::work_item, on.locked, LOCK_EX);
+                        break;
+                      default:
+                        k2k::waitid(k2k::work_item, P_PID, on.child, &info, WEXITED | WNOWAIT);
+                    }
+                  }),
+        2s);
+  }
 }
 
 TEST_P(Interruption, leaves_detached_calls_of_earlier_launches_asleep) {
