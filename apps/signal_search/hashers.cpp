@@ -33,9 +33,11 @@ Hashers::~Hashers() { all_are_ready(); }
 Status Hashers::begin(std::uint32_t threads) {
   try {
     for (std::uint32_t thread = 0; thread < threads; ++thread) {
+      taking_.fetch_add(1, std::memory_order_relaxed);
       threads_.emplace_back([this] { work(); });
     }
   } catch (const std::system_error& failure) {
+    stop_taking();
     return Error{EAGAIN,
                  fmt::format("no thread to hash with ({}); raise ulimit -u", failure.what())};
   }
@@ -60,7 +62,17 @@ void Hashers::work() {
   // What has been sent is still counted as signalled.
   while (take_signal(at_once)) {
   }
+  stop_taking();
+  // Another thread may have taken a signal, and not claimed its block yet.
+  for (std::uint32_t left; (left = taking_.load(std::memory_order_acquire)) != 0;) {
+    taking_.wait(left, std::memory_order_acquire);
+  }
   sweep();
+}
+
+void Hashers::stop_taking() {
+  taking_.fetch_sub(1, std::memory_order_release);
+  taking_.notify_all();
 }
 
 bool Hashers::take_signal(const timespec& limit) {

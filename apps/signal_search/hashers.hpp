@@ -52,6 +52,7 @@ class Hashers {
   bool take_signal(const timespec& limit);  // False: none came in this time.
   void accept(const siginfo_t& signal);
   bool claim(std::uint32_t block);
+  void stop_taking();
   void sweep();
 
   const Job& job_;
@@ -59,6 +60,7 @@ class Hashers {
   std::vector<std::atomic<bool>> claimed_;
   std::vector<std::thread> threads_;
   std::atomic<bool> complete_{false};
+  std::atomic<std::uint32_t> taking_{0};  // Threads that may still claim a block by its signal.
   std::atomic<std::uint32_t> next_swept_{0};
   std::atomic<std::uint32_t> signalled_{0};
   std::atomic<std::uint32_t> swept_{0};
