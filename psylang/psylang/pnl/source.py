@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import collections
 import itertools
-import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from psylang.errors import ModelChangedError, PsylangError
+from psylang.holdings import Holdings
 
 # Of these modules' objects the attributes are parts of a composition.
 MODULES = ("psyneulink.", "graph_scheduler.")
@@ -78,33 +78,13 @@ def _difference(before: str, after: str) -> str:
     return ""
 
 
-class _Parts:
+class _Parts(Holdings):
     """All that a composition consists of, as it is now."""
 
     def __init__(self, composition: Any) -> None:
-        self.tables: list[Any] = []
-        self.rows: list[Any] = []
-        self.arrays: list[Any] = []
+        super().__init__()
         self._find(composition)
-        self._lengths, self._held = self._measure(), list(self._contents())
-        self._bits = self._read()
-
-    def are_same(self) -> bool:
-        return (
-            self._measure() == self._lengths
-            and all(map(operator.is_, self._contents(), self._held))
-            and self._read() == self._bits
-        )
-
-    def _measure(self) -> list[int]:
-        return [*map(len, self.rows), *map(len, self.tables)]
-
-    def _contents(self) -> Iterator[Any]:
-        flat = itertools.chain.from_iterable
-        return itertools.chain(flat(self.rows), flat(one.values() for one in self.tables))
-
-    def _read(self) -> list[bytes]:
-        return [one.tobytes() for one in self.arrays]
+        self.note()
 
     def _find(self, composition: Any) -> None:
         seen: dict[int, Any] = {}

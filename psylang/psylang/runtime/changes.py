@@ -12,16 +12,15 @@ import ast
 import dataclasses
 import functools
 import hashlib
-import itertools
-import operator
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from psylang.holdings import Holdings
 from psylang.ir.graph import Program
 from psylang.runtime.errors import ModelChangedError
 
@@ -62,45 +61,17 @@ class Watch:
         self._parts = _Parts(self._model)
 
 
-class _Parts:
-    """Parts of a model that can change, by kind, and their contents.
-
-    The comparisons are loops in C over all parts of a kind: models have hundreds.
-    """
+class _Parts(Holdings):
+    """Parts of a model that can change."""
 
     def __init__(self, model: object) -> None:
-        self.rows: list[Any] = []  # Lists and sets.
-        self.tables: list[Mapping[Any, Any]] = []  # Dictionaries, including those of objects.
-        self.others: list[tuple[Callable[[Any], tuple[Any, ...]], Any]] = []
-        self.arrays: list[NDArray[Any]] = []
+        super().__init__()
         self._seen: dict[int, object] = {}  # Keeps all objects alive, so ids stay unique.
         self.find(model)
-        self._lengths = self._measure()
-        self._held = list(self._contents())
-        self._bits = self._read()
+        self.note()
 
     def __len__(self) -> int:
         return len(self.rows) + len(self.tables) + len(self.others) + len(self.arrays)
-
-    def are_same(self) -> bool:
-        """Returns whether the parts hold the identical objects as at construction."""
-        return (
-            self._measure() == self._lengths
-            and all(map(operator.is_, self._contents(), self._held))
-            and self._read() == self._bits
-        )
-
-    def _measure(self) -> list[int]:
-        return [*map(len, self.rows), *map(len, self.tables)]
-
-    def _contents(self) -> Iterator[Any]:
-        flat = itertools.chain.from_iterable
-        values = flat(map(operator.methodcaller("values"), self.tables))
-        others = flat(read(one) for read, one in self.others)
-        return itertools.chain(flat(self.rows), flat(self.tables), values, others)
-
-    def _read(self) -> list[Any]:
-        return [(one.dtype, one.shape, one.tobytes()) for one in self.arrays]
 
     def find(self, one: object) -> None:
         """Adds the parts of `one`, recursively, that can change."""
