@@ -16,6 +16,8 @@ from devtool.console import Refused, Status
 from devtool.process import run, run_logged
 from devtool.tree import BUILD, ROOT, VENV
 
+# Another installation on the machine has dpkg's lock: wait for it, seconds.
+LOCK = ("-o", "DPkg::Lock::Timeout=600")
 LISTS_AGE_S_MAX = 24 * 3600
 EXIT_MISSING = 3
 
@@ -196,7 +198,7 @@ def _missing(packages: tuple[Package, ...]) -> list[str]:
 def _install(names: list[str]) -> None:
     env = {"DEBIAN_FRONTEND": "noninteractive"}
     log = BUILD / "apt.log"
-    install = ["apt-get", "install", "-q", "-y", "--no-install-recommends", *names]
+    install = ["apt-get", "install", "-q", "-y", "--no-install-recommends", *LOCK, *names]
     with Status(f"apt: {' '.join(names)}") as status:
         log.unlink(missing_ok=True)
         if _lists_are_stale():
