@@ -10,12 +10,11 @@
 
 namespace k2k::server {
 
-OnTheSpot::Outcome SpotCalls::serve(const ReadySlot& ready, services::Request& request) {
-  return ready.number == calls::host_call_number ? call_function(ready, request)
-                                                 : read(ready, request);
+OnTheSpot::Outcome SpotCalls::serve(const ReadySlot& ready, std::vector<Pending>& batch) {
+  return ready.number == calls::host_call_number ? call_function(ready, batch) : read(ready, batch);
 }
 
-OnTheSpot::Outcome SpotCalls::read(const ReadySlot& ready, services::Request& request) {
+OnTheSpot::Outcome SpotCalls::read(const ReadySlot& ready, std::vector<Pending>& batch) {
   Words words;
   std::memcpy(words.word, ready.slot.arguments, 4 * sizeof(words.word[0]));
   const auto descriptor = static_cast<int>(words.word[0]);
@@ -26,24 +25,24 @@ OnTheSpot::Outcome SpotCalls::read(const ReadySlot& ready, services::Request& re
   words.word[4] = words.word[5] = 0;
   auto* const memory = reinterpret_cast<void*>(words.word[1]);
   const auto offset = static_cast<std::int64_t>(words.word[3]);
-  return make(ready, words, request, [&] {
+  return make(ready, words, batch, [&] {
     const std::int64_t value = files.try_pread(descriptor, memory, words.word[2], offset);
     return SpotAnswer{value, value == -EAGAIN};  // The series of cached reads ended just now.
   });
 }
 
-OnTheSpot::Outcome SpotCalls::call_function(const ReadySlot& ready, services::Request& request) {
+OnTheSpot::Outcome SpotCalls::call_function(const ReadySlot& ready, std::vector<Pending>& batch) {
   Words words;
   std::memcpy(words.word, ready.slot.arguments, sizeof(words.word));
   const services::HostFunctions::InSlot function(parts_->system_calls.functions(), words.word,
                                                  self_->index);
   if (!function) return Outcome::declined;
-  return make(ready, words, request, [&] { return SpotAnswer{function.call(), false}; });
+  return make(ready, words, batch, [&] { return SpotAnswer{function.call(), false}; });
 }
 
 template <class Call>
 OnTheSpot::Outcome SpotCalls::make(const ReadySlot& ready, const Words& words,
-                                   services::Request& request, const Call& call) {
+                                   std::vector<Pending>& batch, const Call& call) {
   begin_call(ready);
   const bool timed = !is_untimed(ready.attributes, ready.stamp);
   const std::uint64_t begun = timed ? cycles() : begun_;
@@ -62,16 +61,11 @@ OnTheSpot::Outcome SpotCalls::make(const ReadySlot& ready, const Words& words,
   stats.counting.begin();
   ++calls_;
   if (made.waits) [[unlikely]] {
-    copy(ready, words, request);
+    copy(ready, words, batch.emplace_back().request);
     return Outcome::put_off;
   }
   if (timed) {
-    copy(ready, words, request);
-    const Moments moments{begun, cycles()};
-    complete(parts_->answers.area(), request, made.value, protocol::TransportError::none, moments,
-             stats, parts_->answers.errors());
-    parts_->backend.resume(&ready.wave, 1);
-    measures_next_ = true;
+    answer_timed(ready, words, made.value, begun);
     return Outcome::answered;
   }
   const std::uint64_t done = measures_next_ ? cycles() : 0;
@@ -87,8 +81,18 @@ OnTheSpot::Outcome SpotCalls::make(const ReadySlot& ready, const Words& words,
   return Outcome::answered;
 }
 
+void SpotCalls::answer_timed(const ReadySlot& ready, const Words& words, std::int64_t value,
+                             std::uint64_t begun) {
+  services::Request request;
+  copy(ready, words, request);
+  const Moments moments{begun, cycles()};
+  complete(parts_->answers.area(), request, value, protocol::TransportError::none, moments,
+           self_->stats, parts_->answers.errors());
+  parts_->backend.resume(&ready.wave, 1);
+  measures_next_ = true;
+}
+
 void SpotCalls::copy(const ReadySlot& ready, const Words& words, services::Request& request) {
-  request = {};
   std::memcpy(request.arguments, words.word, sizeof(words.word));
   ready.describe(request);
 }

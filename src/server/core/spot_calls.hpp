@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "server/core/role_service.hpp"
 #include "server/poll/bottom_half.hpp"
@@ -40,7 +41,7 @@ class SpotCalls final : public OnTheSpot {
     return !admission.governed() && !role.trace;
   }
 
-  Outcome serve(const ReadySlot& ready, services::Request& request) override;
+  Outcome serve(const ReadySlot& ready, std::vector<Pending>& batch) override;
   std::uint64_t settle(std::uint64_t& charged) override;
 
   // Answers the call during which the role was lost.
@@ -51,12 +52,15 @@ class SpotCalls final : public OnTheSpot {
   struct Words {
     std::uint64_t word[protocol::argument_count];
   };
-  Outcome read(const ReadySlot& ready, services::Request& request);
-  Outcome call_function(const ReadySlot& ready, services::Request& request);
+  Outcome read(const ReadySlot& ready, std::vector<Pending>& batch);
+  Outcome call_function(const ReadySlot& ready, std::vector<Pending>& batch);
   // Makes the call by `call`, which returns a SpotAnswer, and answers it.
   template <class Call>
-  Outcome make(const ReadySlot& ready, const Words& words, services::Request& request,
+  Outcome make(const ReadySlot& ready, const Words& words, std::vector<Pending>& batch,
                const Call& call);
+  // Answers a call that is timed from `begun` on.
+  void answer_timed(const ReadySlot& ready, const Words& words, std::int64_t value,
+                    std::uint64_t begun);
   static void copy(const ReadySlot& ready, const Words& words, services::Request& request);
   void begin_walk();
   void begin_call(const ReadySlot& ready);

@@ -13,6 +13,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/core/core_parts_fixture.hpp"
 #include "services/functions/host_call_fixture.hpp"
@@ -78,7 +79,7 @@ class SpotCallsTest : public CoreTest {
   }
   Outcome serve(SpotCalls& spot, const ReadySlot& slot) {
     self.stats.counting.begin();
-    const Outcome outcome = spot.serve(slot, request);
+    const Outcome outcome = spot.serve(slot, batch);
     if (outcome != Outcome::lost) self.stats.counting.end();
     return outcome;
   }
@@ -101,7 +102,7 @@ class SpotCallsTest : public CoreTest {
   Role& role;
   std::array<protocol::Attributes, 64> attributes{};
   std::function<void()> inside;
-  services::Request request;
+  std::vector<Pending> batch;
   int file = -1;
   char text[16] = {};
 };

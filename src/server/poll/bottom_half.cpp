@@ -145,14 +145,11 @@ bool BottomHalf::is_for_the_spot(std::int16_t row) const {
 
 bool BottomHalf::serve_on_the_spot(const ReadySlot& ready, Pass& pass) const {
   if (!pass.unsettled) pass.counts.settle();  // All answers are counted before a call is made.
-  services::Request& request = pass.place().request;
-  switch (pass.how.on_the_spot->serve(ready, request)) {
+  switch (pass.how.on_the_spot->serve(ready, pass.batch)) {
     case OnTheSpot::Outcome::declined:
       return false;
     case OnTheSpot::Outcome::answered:
-      break;
     case OnTheSpot::Outcome::put_off:
-      pass.batch.emplace_back().request = request;
       break;
     case OnTheSpot::Outcome::lost:
       pass.lost = true;

@@ -27,6 +27,10 @@ namespace k2k::server {
 
 // A request between acceptance and answer.
 struct Pending {
+  // Not the implicit constructor: `emplace_back()` would clear the whole object first.
+  Pending() noexcept {}
+  explicit Pending(const services::Request& accepted) : request(accepted) {}
+
   services::Request request;
   services::Progress progress;
   services::Readiness readiness;  // The event that it waits for, once it was tried.
@@ -65,7 +69,7 @@ class OnTheSpot {
   enum class Outcome : std::uint8_t {
     declined,  // No effect: it is accepted like other requests.
     answered,
-    put_off,  // It would wait. Its slot is taken; the request belongs to the batch.
+    put_off,  // It would wait. Its slot is taken, its request is in the batch.
     lost,     // The role was taken over meanwhile: bundle and batch belong to its new holder.
   };
   OnTheSpot() = default;
@@ -73,9 +77,9 @@ class OnTheSpot {
   OnTheSpot(const OnTheSpot&) = delete;
   OnTheSpot& operator=(const OnTheSpot&) = delete;
 
-  // Expects ThreadStats::counting begun, and leaves it begun unless the role is lost. Fills
-  // `request` if the outcome is put_off or lost.
-  virtual Outcome serve(const ReadySlot& ready, services::Request& request) = 0;
+  // Expects ThreadStats::counting begun, and leaves it begun unless the role is lost. Appends a
+  // request that is put off to `batch`; no other needs a copy of its slot.
+  virtual Outcome serve(const ReadySlot& ready, std::vector<Pending>& batch) = 0;
   // Charges the calls since the last settle(), and adds the charged cycles to `charged`. Returns
   // cycles() at its end.
   virtual std::uint64_t settle(std::uint64_t& charged) = 0;

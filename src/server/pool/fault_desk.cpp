@@ -61,7 +61,7 @@ bool FaultDesk::serve(ServiceThread& self, Role* role) {
 void FaultDesk::set_aside(std::span<const services::Fault> faults) {
   if (std::none_of(faults.begin(), faults.end(), waits) || queue(faults)) return;
   for (const services::Fault& fault : faults) {
-    if (waits(fault)) parts_.pool.queue({fault.request, {}, {}});
+    if (waits(fault)) parts_.pool.queue(Pending(fault.request));
   }
 }
 
@@ -73,7 +73,7 @@ bool FaultDesk::queue(std::span<const services::Fault> faults) {
   }
   if (threads_ == 0) return false;
   for (const services::Fault& fault : faults) {
-    if (waits(fault)) waiting_.push_back({fault.request, {}, {}});
+    if (waits(fault)) waiting_.push_back(Pending(fault.request));
   }
   changed_.notify_one();
   return true;
