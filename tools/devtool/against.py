@@ -470,7 +470,11 @@ BENCHES = (
         },
         machine="wave_floor_mcalls",
     ),
-    _system("onecore", 8, {"lone_ns": "lower", "wave_ns": "lower"}),
+    _system(
+        "onecore",
+        8,
+        {"lone_ns": "lower", "wave_ns": "lower", "function_ns": "lower", "read_ns": "lower"},
+    ),
     _system("roundtrip", 12, {"p50_us.64": "lower", "p50_us.16384": "lower"}, machine="floor_us"),
     _system(
         "headofline",
