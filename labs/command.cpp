@@ -118,7 +118,7 @@ Command lab_command() {
                    {"k2k lab orthogonal", "Twelve combinations under three caps, in 90 s."},
                    {"k2k lab coalescing --quick", "Five load shapes in less than a minute."},
                    {"k2k lab coalescing dense --rounds 40", "One shape, with a narrower interval."},
-                   {"k2k lab escapes", "Ten attempts under a cap of 5 %, in 45 s."},
+                   {"k2k lab escapes", "Ten attempts under a cap of 5 %, in 2.5 minutes."},
                    {"k2k lab apu", "The paper's machine, simulated, in seconds."},
                    {"k2k lab translation --quick", "Page walks, faults, shootdowns, in a minute."},
                    {"k2k lab translation --html translation.html", "All of it, with a page."},

@@ -17,7 +17,7 @@ using nlohmann::json;
 class EscapesLab : public Program {};
 
 TEST_F(EscapesLab, prints_each_attempt_with_its_verdict) {
-  const Outcome outcome = run("lab escapes --seconds 0.2 --cap 20% --json 2>&1");
+  const Outcome outcome = run("lab escapes --seconds 0.2 --rounds 2 --cap 20% --json 2>&1");
   if (outcome.out.find("has no direct reads") != std::string::npos) GTEST_SKIP() << outcome.out;
   if (outcome.out.find("has a host limit") != std::string::npos) GTEST_SKIP() << outcome.out;
   EXPECT_EQ(outcome.status, 0) << outcome.out;
@@ -28,6 +28,9 @@ TEST_F(EscapesLab, prints_each_attempt_with_its_verdict) {
   for (const json& row : object["rows"]) {
     names.insert(row["attempt"]);
     EXPECT_EQ(row["cap"], 0.2);
+    EXPECT_EQ(row["rounds"], 2);
+    EXPECT_LE(row.value("low", 2.0), row.value("machine", -1.0)) << row;
+    EXPECT_GE(row.value("high", -1.0), row.value("machine", 2.0)) << row;
     if (row["verdict"] == "refused") refused.insert(row["attempt"]);
     EXPECT_GT(row.value("charged", -1.0), 0) << row;
   }
@@ -42,6 +45,10 @@ TEST_F(EscapesLab, refuses_impossible_caps_and_times) {
     EXPECT_EQ(outcome.out,
               "k2k: lab escapes: --seconds is '" + seconds + "'; permitted are 0.2 to 60\n");
   }
+  EXPECT_EQ(run("lab escapes --rounds 1 2>&1").out,
+            "k2k: lab escapes: --rounds is '1'; permitted are 2 to 100: fewer give no interval\n");
+  EXPECT_EQ(run("lab escapes --rounds many 2>&1").out,
+            "k2k: lab escapes: --rounds is 'many'; permitted are 1 to 100\n");
   EXPECT_EQ(run("lab escapes --cap much 2>&1").status, 2);
   EXPECT_EQ(run("lab escapes --cap 0.15% 2>&1").out,
             "k2k: lab escapes: --cap is 0.15 %; on real threads it is in steps of 0.1 %\n");

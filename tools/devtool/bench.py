@@ -65,6 +65,7 @@ GROUPS = {
         "governor_simulated",
         "orthogonal",
         "adaptive_coalescing",
+        "escapes",
         "generators",
     ],
     "traces": [name for name in LABS if name.startswith("trace_")],

@@ -17,6 +17,7 @@ Record = dict[str, Any]
 # The meaning of a record's keys, by benchmark; a record without `schema` has 1. Raise a number when
 # a key changes its meaning: the report then refuses older records.
 SCHEMAS = {
+    "escapes": 2,  # Rounds with an interval, and without the laboratory's own wake-ups.
     "governor": 2,  # of_ideal: of what overhead leaves (decision 0026).
     "governor_trace": 2,
     "interference_auto": 3,

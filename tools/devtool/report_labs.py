@@ -386,6 +386,41 @@ def _translation_bars(rows: list[Record]) -> list[Bars]:
     return [_verdict_bars(rows), _program_bars(rows)]
 
 
+def _escapes_bars(rows: list[Record]) -> list[Bars]:
+    names = [str(row["attempt"]) for row in rows]
+    table = [
+        [
+            row["attempt"],
+            _percent(row["machine"]),
+            f"{_percent(row['low'])} to {_percent(row['high'])}",
+            *(_percent(row[part]) for part in ("of_processes", "of_threads", "of_interrupts")),
+            _percent(row["charged"]),
+            row["verdict"],
+        ]
+        for row in rows
+    ]
+    cap = _percent(rows[0]["cap"])
+    title = f"Attempts to use more than the cap, which is {cap} a process"
+    heading = [
+        *("attempt", "of all cores", "95 % interval", "in the processes"),
+        *("in Linux' threads", "in interrupts", "charged", "verdict"),
+    ]
+    groups: dict[str, list[float | None]] = {
+        "of all cores": [float(row["machine"]) * 100 for row in rows],
+        "charged": [float(row["charged"]) * 100 for row in rows],
+    }
+    spans: list[tuple[float, float] | None] = [
+        (float(row["low"]) * 100, float(row["high"]) * 100) for row in rows
+    ]
+    return [
+        Bars(
+            *("machine", title, heading, table, names, groups, "attempt"),
+            "percent of all cores' CPU time",
+            errors={"of all cores": spans},
+        )
+    ]
+
+
 LABORATORIES = (
     Laboratory("governor", _governor_bars),
     Laboratory("governor_trace", _governor_bars),
@@ -394,6 +429,7 @@ LABORATORIES = (
     Laboratory("governor_simulated", lambda rows: _governor_bars(_study(rows))),
     Laboratory("orthogonal", _orthogonal_bars),
     Laboratory("adaptive_coalescing", _coalescing_bars),
+    Laboratory("escapes", _escapes_bars),
     Laboratory("generators", _generators_bars),
     Laboratory("translation_simulated", _translation_bars),
 )

@@ -180,3 +180,26 @@ def test_translation_shows_verdicts_and_names_what_is_simulated(tmp_path: Path) 
     assert "| - | – | measured | not measurable here |" in text
     assert "**Simulated: TLB misses a thousand instructions of the thesis' GPU**" in text
     assert "![The thesis' statements](lab-translation-simulated-verdicts.svg)" in text
+
+
+ESCAPE = {
+    **{"attempt": "direct reads", "cap": 0.05, "machine": 0.0655, "low": 0.064, "high": 0.067},
+    **{"of_processes": 0.05, "of_threads": 0.0055, "of_interrupts": 0.01, "charged": 0.0494},
+    "verdict": "escaped",
+}
+
+
+def test_attempts_against_a_cap_show_what_the_machine_did_and_where(tmp_path: Path) -> None:
+    rows = [ESCAPE, ESCAPE | {"attempt": "fork", "verdict": "refused"}]
+    write(tmp_path, "escapes", ABOUT | {"schema": 2, "rows": rows})
+    text = report.blocks(tmp_path)["escapes"]
+    assert "**Attempts to use more than the cap, which is 5 % a process**" in text
+    assert (
+        "| direct reads | 6.55 % | 6.4 % to 6.7 % | 5 % | 0.55 % | 1 % | 4.94 % | escaped |" in text
+    )
+    assert "| fork |" in text
+
+
+def test_attempts_of_one_run_without_an_interval_are_refused(tmp_path: Path) -> None:
+    write(tmp_path, "escapes", ABOUT | {"schema": 1, "rows": [ESCAPE]})
+    assert "Record again: `./dev bench --record escapes`" in report.blocks(tmp_path)["escapes"]

@@ -12,7 +12,7 @@ from devtool.marks import MARKED
 from devtool.report_fixture import write
 
 # Not recorded yet: they need a quiet machine (`./dev bench --record governor_labs`).
-AWAITED: set[str] = set()
+AWAITED: set[str] = {"escapes"}
 
 ABOUT = {
     "time": "2026-11-21T19:00:00+00:00",
@@ -151,5 +151,6 @@ def test_the_page_of_the_tree_has_every_plot_it_shows() -> None:
 
 def test_every_experiment_of_the_tree_is_recorded_or_awaited() -> None:
     blocks = report.blocks(report.RESULTS)
-    missing = {name for name, block in blocks.items() if "Not recorded yet" in block}
+    absences = ("Not recorded yet", "Record again")
+    missing = {name for name, block in blocks.items() if any(one in block for one in absences)}
     assert missing == AWAITED, "remove a benchmark from AWAITED once it is recorded"

@@ -1,7 +1,9 @@
 #include "labs/interference/escapes/escapes.hpp"
 
 #include <fmt/format.h>
+#include <semaphore.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +22,8 @@
 #include <thread>
 
 #include "base/clock.hpp"
+#include "base/contract.hpp"
+#include "bench/verdict.hpp"
 #include "labs/interference/escapes/kernel_time.hpp"
 #include "labs/interference/escapes/target.hpp"
 #include "labs/interference/governor/observer.hpp"
@@ -42,6 +46,8 @@ enum class Phase : std::uint32_t { starts, attacks, measures, ends };
 
 // Shared with the processes of an attempt.
 struct Report {
+  sem_t
+      next_phase{};  // Posted once a phase. A thread that looks at a clock would be measured, too.
   std::atomic<std::uint32_t> state{0};  // 1 = ready, 2 = measured, 3 = failed.
   double charged_seconds = 0;
   double device_seconds = 0;
@@ -51,12 +57,21 @@ struct Report {
   std::array<char, 256> message{};
 };
 struct Shared {
-  std::atomic<Phase> phase{Phase::starts};
+  Shared() {
+    for (Report& report : reports) ::sem_init(&report.next_phase, 1, 0);
+  }
+  void enter(Phase next) {
+    phase = next;
+    for (Report& report : reports) ::sem_post(&report.next_phase);
+  }
+
+  std::atomic<Phase> phase{Phase::starts};  // Kernels read it.
   std::array<Report, processes_max> reports;
 };
 
-void wait_for(const Shared& shared, Phase phase) {
-  while (shared.phase.load() < phase) std::this_thread::sleep_for(1ms);
+void wait_for_next_phase(Report& report) {
+  while (::sem_wait(&report.next_phase) != 0 && errno == EINTR) {
+  }
 }
 
 double charged_by(const Runtime& runtime) {
@@ -74,13 +89,14 @@ double charged_by(const Runtime& runtime) {
 // The life of one process of an attempt.
 [[noreturn]] void attack(const RuntimeConfig& config, Deed deed, const std::string& host_dir,
                          Shared& shared, Report& report) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // Nobody else would end it.
   if (!host_dir.empty()) ::setenv("K2K_HOST_DIR", host_dir.c_str(), 1);
   const Result<Target> target = Target::make(deed);
   if (!target) fail(report, target.error());
   Result<Runtime> runtime = Runtime::create(config);
   if (!runtime) fail(report, runtime.error());
   report.state = 1;
-  wait_for(shared, Phase::attacks);
+  wait_for_next_phase(report);
   std::thread launches([&] {
     const auto kernel = [&shared, &report, one = target.value()] {
       while (shared.phase.load(std::memory_order_relaxed) < Phase::ends) {
@@ -91,7 +107,7 @@ double charged_by(const Runtime& runtime) {
     const auto launched = runtime->launch({.groups = 1, .group_items = items}, kernel, "escapes");
     if (!launched && shared.phase.load() < Phase::ends) fail(report, launched.error());
   });
-  wait_for(shared, Phase::measures);
+  wait_for_next_phase(report);
   governor::Observer device(governor::is_device_thread);
   const auto device_seconds = [&device] {
     const auto reading = device.read();
@@ -99,7 +115,7 @@ double charged_by(const Runtime& runtime) {
   };
   const double charged = charged_by(runtime.value());
   const double of_device = device_seconds();
-  wait_for(shared, Phase::ends);
+  wait_for_next_phase(report);
   report.charged_seconds = charged_by(runtime.value()) - charged;
   report.device_seconds = device_seconds() - of_device;
   report.state = 2;
@@ -186,7 +202,8 @@ Result<double> cpu_seconds(const std::vector<pid_t>& processes) {
 // CPU time over a time, in seconds.
 struct Worked {
   double processes = 0;
-  double kernel = 0;
+  double threads = 0;
+  double interrupts = 0;
   double elapsed = 0;
 };
 
@@ -197,13 +214,29 @@ Result<Worked> watch(const std::vector<pid_t>& processes, KernelTime& kernel, do
     if (sign > 0) std::this_thread::sleep_for(Nanoseconds(std::llround(seconds * 1e9)));
     const Result<double> of_processes = cpu_seconds(processes);
     if (!of_processes) return of_processes.error();
-    const Result<double> of_kernel = kernel.read();
+    const Result<KernelSeconds> of_kernel = kernel.read();
     if (!of_kernel) return of_kernel.error();
     worked.processes += sign * of_processes.value();
-    worked.kernel += sign * of_kernel.value();
+    worked.threads += sign * of_kernel.value().threads;
+    worked.interrupts += sign * of_kernel.value().interrupts;
   }
   worked.elapsed = static_cast<double>((now() - begin).count()) / 1e9;
   return worked;
+}
+
+// By Student's t. Of the shares themselves, not of their logarithms: an attempt that is refused
+// costs about nothing, and other programs add to any. A share below `least` counts as that.
+bench::Interval machine_of(const std::vector<Found>& rounds) {
+  constexpr double least = 1e-6;
+  K2K_EXPECT(rounds.size() >= 2);
+  const auto count = static_cast<double>(rounds.size());
+  double mean = 0;
+  for (const Found& one : rounds) mean += one.machine() / count;
+  double squares = 0;
+  for (const Found& one : rounds) squares += (one.machine() - mean) * (one.machine() - mean);
+  const double half = bench::student(rounds.size() - 1) * std::sqrt(squares / (count - 1) / count);
+  return {std::max(mean - half, least), std::max(mean, least), std::max(mean + half, least),
+          rounds.size()};
 }
 
 }  // namespace
@@ -224,13 +257,47 @@ const std::vector<Attempt>& all_attempts() {
   return attempts;
 }
 
-const char* verdict(const Found& found, double cap) {
-  if (found.answered == 0 && found.refused != 0) return "refused";
-  return found.machine > cap + tolerance ? "escaped" : "charged";
+std::string verdict(const std::vector<Found>& rounds, double cap) {
+  const auto is_refused = [](const Found& one) { return one.answered == 0 && one.refused != 0; };
+  if (std::all_of(rounds.begin(), rounds.end(), is_refused)) return "refused";
+  const bench::Judgement judged =
+      bench::judge(machine_of(rounds), cap + tolerance, bench::Better::lower);
+  if (judged.verdict == bench::Verdict::cannot_tell) return bench::text_of(judged);
+  return judged.verdict == bench::Verdict::met ? "charged" : "escaped";
 }
 
-Result<ordered_json> measure(const RuntimeConfig& base, const Attempt& attempt,
-                             std::uint32_t cap_permille, double seconds) {
+ordered_json row_of(const Attempt& attempt, double cap, const std::vector<Found>& rounds) {
+  const auto mean = [&](double Found::* share) {
+    double sum = 0;
+    for (const Found& one : rounds) sum += one.*share;
+    return rounded(sum / static_cast<double>(rounds.size()));
+  };
+  std::uint64_t answered = 0;
+  std::uint64_t refused = 0;
+  for (const Found& one : rounds) {
+    answered += one.answered;
+    refused += one.refused;
+  }
+  const bench::Interval machine = machine_of(rounds);
+  return {{"attempt", attempt.name},
+          {"processes", attempt.processes},
+          {"cap", cap},
+          {"rounds", rounds.size()},
+          {"machine", rounded(machine.mean)},
+          {"low", rounded(machine.low)},
+          {"high", rounded(machine.high)},
+          {"of_processes", mean(&Found::processes)},
+          {"of_threads", mean(&Found::threads)},
+          {"of_interrupts", mean(&Found::interrupts)},
+          {"charged", mean(&Found::charged)},
+          {"answered", answered},
+          {"refused", refused},
+          {"kernel_threads", rounds.back().kernel_threads},
+          {"verdict", verdict(rounds, cap)}};
+}
+
+Result<Found> measure(const RuntimeConfig& base, const Attempt& attempt, std::uint32_t cap_permille,
+                      double seconds) {
   RuntimeConfig config = base;
   config.backend = "cpu";
   config.device.compute_units = 1;
@@ -257,13 +324,13 @@ Result<ordered_json> measure(const RuntimeConfig& base, const Attempt& attempt,
   KernelTime kernel;
   const Result<Worked> baseline = watch(attackers.processes(), kernel, seconds);
   if (!baseline) return baseline.error();
-  shared.phase = Phase::attacks;
+  shared.enter(Phase::attacks);
   std::this_thread::sleep_for(
       folder ? std::max(warm_up, acquaintance(attempt.processes, cap_permille / 1000.0)) : warm_up);
-  shared.phase = Phase::measures;
+  shared.enter(Phase::measures);
   const Result<Worked> attacked = watch(attackers.processes(), kernel, seconds);
   if (!attacked) return attacked.error();
-  shared.phase = Phase::ends;
+  shared.enter(Phase::ends);
   if (Status status = attackers.reach(shared, 2); !status) return status.error();
 
   Found found;
@@ -276,19 +343,13 @@ Result<ordered_json> measure(const RuntimeConfig& base, const Attempt& attempt,
   }
   const double capacity = attacked.value().elapsed * cores;
   found.charged /= capacity;
-  const double usual = baseline.value().kernel / baseline.value().elapsed;
-  const double of_kernel = attacked.value().kernel - usual * attacked.value().elapsed;
-  found.machine = (attacked.value().processes - of_device + of_kernel) / capacity;
-  const double cap = cap_permille / 1000.0;
-  return ordered_json{{"attempt", attempt.name},
-                      {"processes", attempt.processes},
-                      {"cap", cap},
-                      {"machine", rounded(found.machine)},
-                      {"charged", rounded(found.charged)},
-                      {"answered", found.answered},
-                      {"refused", found.refused},
-                      {"kernel_threads", kernel.threads()},
-                      {"verdict", verdict(found, cap)}};
+  const double longer = attacked.value().elapsed / baseline.value().elapsed;
+  found.processes = (attacked.value().processes - of_device) / capacity;
+  found.threads = (attacked.value().threads - longer * baseline.value().threads) / capacity;
+  found.interrupts =
+      (attacked.value().interrupts - longer * baseline.value().interrupts) / capacity;
+  found.kernel_threads = kernel.threads();
+  return found;
 }
 
 }  // namespace k2k::labs::escapes

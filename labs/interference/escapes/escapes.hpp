@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -38,23 +39,34 @@ inline constexpr std::uint32_t processes_max = 3;
 // The attempts of a run, in their order.
 const std::vector<Attempt>& all_attempts();
 
+// Of one round. Shares are fractions of the capacity of all cores.
 struct Found {
-  double machine = 0;  // CPU time of the processes without their devices, and of Linux beyond the
-                       // baseline; a fraction of the capacity of all cores.
-  double charged = 0;  // By the governors: the same fraction.
+  double processes = 0;   // CPU time of the processes without their devices.
+  double threads = 0;     // CPU time of Linux' own threads, beyond the baseline.
+  double interrupts = 0;  // Time in interrupts, which Linux counts in ticks, beyond the baseline.
+  double charged = 0;     // By the governors.
   std::uint64_t answered = 0;
-  std::uint64_t refused = 0;  // With EPERM.
+  std::uint64_t refused = 0;       // With EPERM.
+  std::size_t kernel_threads = 0;  // That are visible.
+
+  // What the machine did for the attempt.
+  [[nodiscard]] double machine() const { return processes + threads + interrupts; }
 };
 
-// "refused": every request was; "escaped": the machine works for the requests more than the cap
-// and a tolerance for other programs; else "charged".
-const char* verdict(const Found& found, double cap);
+// "refused": every request was. "escaped": the 95 % interval of what the machine does lies above
+// the cap and a tolerance for other programs; "charged": it lies below; else "cannot tell". Expects
+// at least two rounds.
+std::string verdict(const std::vector<Found>& rounds, double cap);
 
-// A row: attempt, processes, cap, machine, charged, answered, refused, kernel_threads (that are
-// visible), verdict. `seconds` are measured twice, without and with requests.
+// A row: attempt, processes, cap, rounds; machine, low and high, the ends of its 95 % interval, and
+// its parts (of_processes, of_threads, of_interrupts); charged; answered and refused, of all
+// rounds; kernel_threads; verdict. Expects at least two rounds.
+nlohmann::ordered_json row_of(const Attempt& attempt, double cap, const std::vector<Found>& rounds);
+
+// One round: `seconds` without requests, and as long with them.
 // Errors: EBUSY, a host limit of the machine for an attempt with one of its own; of the runtime, of
 // files in TMPDIR (EINVAL: it has no direct reads), of fork and /proc.
-Result<nlohmann::ordered_json> measure(const RuntimeConfig& base, const Attempt& attempt,
-                                       std::uint32_t cap_permille, double seconds);
+Result<Found> measure(const RuntimeConfig& base, const Attempt& attempt, std::uint32_t cap_permille,
+                      double seconds);
 
 }  // namespace k2k::labs::escapes

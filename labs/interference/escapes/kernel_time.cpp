@@ -61,7 +61,7 @@ bool is_kernel_thread(std::string_view stat) {
   return next_word(fields) == parent_of_kernel_threads;
 }
 
-Result<double> KernelTime::read() {
+Result<KernelSeconds> KernelTime::read() {
   const Result<std::uint64_t> ticks = ticks_in_interrupts(first_line(proc_ + "/stat"));
   if (!ticks) return ticks.error();
   std::map<int, Nanoseconds> threads;
@@ -77,8 +77,9 @@ Result<double> KernelTime::read() {
   }
   threads_ = threads.size();
   sum_.update(std::move(threads));
-  return static_cast<double>(sum_.total().count()) / 1e9 +
-         static_cast<double>(ticks.value()) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  return KernelSeconds{.threads = static_cast<double>(sum_.total().count()) / 1e9,
+                       .interrupts = static_cast<double>(ticks.value()) /
+                                     static_cast<double>(::sysconf(_SC_CLK_TCK))};
 }
 
 }  // namespace k2k::labs::escapes

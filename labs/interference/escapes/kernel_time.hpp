@@ -20,11 +20,17 @@ Result<std::uint64_t> ticks_in_interrupts(std::string_view line);
 // A line of /proc/PID/stat: is it a thread of Linux?
 bool is_kernel_thread(std::string_view stat);
 
+// Only differences mean anything.
+struct KernelSeconds {
+  double threads = 0;
+  double interrupts = 0;
+};
+
 class KernelTime {
  public:
   explicit KernelTime(std::string proc = "/proc") : proc_(std::move(proc)) {}
-  // Seconds; only differences mean anything. Errors: of /proc/stat.
-  Result<double> read();
+  // Errors: of /proc/stat.
+  Result<KernelSeconds> read();
   // At the last look. 0 in most containers, where they cannot be seen.
   [[nodiscard]] std::size_t threads() const { return threads_; }
 
