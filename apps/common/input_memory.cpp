@@ -71,9 +71,10 @@ Result<Pages> Pages::zeros(std::size_t bytes, bool huge) {
   return Pages(data, whole);
 }
 
-Result<Pages> Pages::of_file(const InputFile& file) {
-  void* const mapped = ::mmap(nullptr, file.bytes, PROT_READ, MAP_PRIVATE, file.descriptor.number(),
-                              static_cast<off_t>(file.offset));
+Result<Pages> Pages::of_file(const InputFile& file, Use use) {
+  const int protection = use == Use::change ? PROT_READ | PROT_WRITE : PROT_READ;
+  void* const mapped = ::mmap(nullptr, file.bytes, protection, MAP_PRIVATE | MAP_NORESERVE,
+                              file.descriptor.number(), static_cast<off_t>(file.offset));
   if (mapped == MAP_FAILED) {
     const int error = errno;
     return wrong_input(file,
@@ -165,10 +166,11 @@ Result<InputMemory> InputMemory::create(Runtime& runtime, const InputFile& file,
   return Result<InputMemory>(std::move(memory));
 }
 
-Result<InputMemory> InputMemory::on_host(const InputFile& file, Mode mode, const char* program) {
+Result<InputMemory> InputMemory::on_host(const InputFile& file, Mode mode, const char* program,
+                                         Use use) {
   InputMemory memory;
   if (mode == Mode::demand) {
-    auto pages = Pages::of_file(file);
+    auto pages = Pages::of_file(file, use);
     if (!pages) return pages.error();
     memory.pages_.emplace(std::move(*pages));
     memory.data_ = memory.pages_->data();

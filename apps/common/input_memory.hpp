@@ -34,13 +34,16 @@ Mode mode_of(const std::string& word);
 // Page faults of kernels that the server resolved.
 std::uint64_t fault_requests(const Runtime& runtime);
 
+// Does a program change its input in memory? The file never changes.
+enum class Use : std::uint8_t { read, change };
+
 // Pages of mmap(2).
 class Pages {
  public:
   // Zeros, in memory of Linux's own. Errors: ENOMEM.
   static Result<Pages> zeros(std::size_t bytes, bool huge);
   // The part of the file that kernels use. Errors: as mmap(2).
-  static Result<Pages> of_file(const InputFile& file);
+  static Result<Pages> of_file(const InputFile& file, Use use);
   ~Pages();
   Pages(Pages&& other) noexcept;
   Pages& operator=(Pages&&) = delete;
@@ -84,7 +87,8 @@ class InputMemory {
                                     const char* name);
   // For threads of the host. `program`: begins the line of CutFileReport. Errors: as read_at();
   // ENOMEM; ENOTSUP.
-  static Result<InputMemory> on_host(const InputFile& file, Mode mode, const char* program);
+  static Result<InputMemory> on_host(const InputFile& file, Mode mode, const char* program,
+                                     Use use = Use::read);
 
   template <class T>
   [[nodiscard]] T* as() const {

@@ -39,6 +39,21 @@ TEST(PartThreads, are_as_many_as_wanted) {
   EXPECT_EQ(seen.count(std::this_thread::get_id()), 1u);
 }
 
+TEST(PartThreads, make_works_one_after_the_other) {
+  const auto threads = PartThreads::create(3);
+  ASSERT_TRUE(threads) << threads.error().message;
+  std::uint64_t sum = 0;
+  for (std::uint64_t work = 0; work < 1'000; ++work) {
+    std::vector<std::atomic<std::uint64_t>> seen(work % 5);
+    (*threads)->run(static_cast<std::uint32_t>(seen.size()),
+                    [&](std::uint32_t part) { seen[part] += work; });
+    for (const auto& each : seen) sum += each;  // run() returns when all parts are there.
+  }
+  std::uint64_t right = 0;
+  for (std::uint64_t work = 0; work < 1'000; ++work) right += work * (work % 5);
+  EXPECT_EQ(sum, right);
+}
+
 TEST(PartThreads, that_cannot_be_started_are_an_error) {
   expect_too_few_threads([](std::uint32_t threads) {
     const Status ran = run_parts(threads, 10'000, [](std::uint32_t) {});
