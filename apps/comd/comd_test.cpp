@@ -152,6 +152,11 @@ TEST_F(Comd, has_the_same_bits_in_each_mode_order_and_shape) {
     for (const Mode mode : modes) {
       EXPECT_EQ(run(*file, {.mode = mode, .steps = 5}).bits, right.bits);
     }
+    for (const Mode mode : modes) {
+      EXPECT_EQ(run(*file, {.by = By::threads, .mode = mode, .steps = 5}).bits, right.bits);
+    }
+    EXPECT_EQ(run(*file, {.by = By::threads, .steps = 5, .groups = 7, .threads = 3}).bits,
+              right.bits);
     EXPECT_EQ(run(*file, {.steps = 5, .groups = 1, .items = 1}).bits, right.bits);
     EXPECT_EQ(run(*file, {.steps = 5, .groups = 3, .items = 7}).bits, right.bits);
     EXPECT_EQ(run(*file, {.steps = 5, .groups = 64, .items = 64}).bits, right.bits);
@@ -203,7 +208,11 @@ TEST_F(Comd, never_writes_to_the_file) {
     return text.str();
   };
   const std::string before = content();
-  for (const Mode mode : modes) static_cast<void>(run(file, {.mode = mode, .steps = 3}));
+  for (const By by : {By::kernel, By::threads}) {
+    for (const Mode mode : modes) {
+      static_cast<void>(run(file, {.by = by, .mode = mode, .steps = 3}));
+    }
+  }
   EXPECT_EQ(content(), before);
 }
 
@@ -214,6 +223,7 @@ std::string refusal_of(const Test& refused, const Change& change) {
   change(atoms.atoms[70]);
   const std::string told = refused(atoms, Settings{.steps = 2});
   EXPECT_EQ(refused(atoms, Settings{.mode = Mode::pinned, .steps = 2}), told);
+  EXPECT_EQ(refused(atoms, Settings{.by = By::threads, .steps = 2}), told);
   EXPECT_EQ(refused(atoms, Settings{.by = By::serial, .steps = 2}), told);
   return told;
 }
@@ -285,13 +295,41 @@ TEST_F(Comd, tells_a_file_that_becomes_shorter_while_it_is_mapped) {
   for (const long bytes : {4096 + 2 * 4096, 4096 + 2 * 4096 + 64, 4096, 0}) {
     for (const auto& [by, mode] :
          {std::pair{By::kernel, Mode::demand}, std::pair{By::kernel, Mode::pinned},
-          std::pair{By::serial, Mode::pinned}}) {
+          std::pair{By::threads, Mode::pinned}, std::pair{By::serial, Mode::pinned}}) {
       const AtomFile file = file_of(make_atoms({.unit_cells = 4}));
       ASSERT_EQ(::truncate(file.path.c_str(), bytes), 0);
       EXPECT_EQ(refusal(file, {.by = by, .mode = mode, .steps = 2}),
                 "the file became shorter while it was in use: " + std::to_string(bytes) +
                     " of 20480 bytes; make the file anew with --generate");
     }
+  }
+}
+
+TEST_F(Comd, of_threads_ends_with_one_line_when_the_mapped_file_is_cut) {
+  const AtomFile file = file_of(make_atoms({.unit_cells = 4}));
+  ASSERT_EQ(::truncate(file.path.c_str(), 4096 + 2 * 4096), 0);
+  EXPECT_EXIT(static_cast<void>(simulate(file, {.by = By::threads, .steps = 2}, small_device())),
+              testing::ExitedWithCode(1),
+              "^k2k-comd: .*the file became shorter while it was mapped: a page of it is gone");
+}
+
+TEST_F(Comd, tells_threads_that_cannot_be_started) {
+  const AtomFile file = file_of(make_atoms({.unit_cells = 4}));
+  apps::expect_too_few_threads([&](std::uint32_t threads) {
+    const auto outcome = simulate(file, {.by = By::threads, .steps = 1, .threads = threads}, {});
+    return outcome ? "no error" : outcome.error().message;
+  });
+}
+
+TEST_F(Comd, samples_its_memory_from_before_the_atoms_to_the_end) {
+  const AtomFile file = file_of(shaken(5));
+  for (const By by : {By::kernel, By::threads}) {
+    const Outcome outcome = run(file, {.by = by, .mode = Mode::pinned, .steps = 3});
+    ASSERT_EQ(outcome.resident.size(), 3u) << "the marks alone";
+    EXPECT_EQ(outcome.resident.back().cached, (file.size + 4095) / 4096 * 4096);
+    EXPECT_GT(outcome.resident.back().own(), 0u);
+    EXPECT_LE(outcome.resident[0].seconds, outcome.resident[1].seconds);
+    EXPECT_GE(run(file, {.by = by, .steps = 3, .sampled = true}).resident.size(), 3u);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "apps/comd/lattice.hpp"
 #include "apps/comd/simulate.hpp"
 #include "apps/common/core_shares.hpp"
+#include "apps/common/parts_options.hpp"
 #include "apps/common/run_json.hpp"
 
 namespace k2k::cli {
@@ -59,7 +60,8 @@ std::string json_text(const comd::AtomFile& file, const comd::Outcome& outcome,
                                    {"huge_bytes", outcome.huge_bytes},
                                    {"begin", apps::json_of(outcome.begin)},
                                    {"taken", apps::json_of(outcome.taken)},
-                                   {"end", apps::json_of(outcome.end)}};
+                                   {"end", apps::json_of(outcome.end)},
+                                   {"resident", apps::json_of(outcome.resident)}};
   nlohmann::ordered_json& sums = object["sums"] = nlohmann::ordered_json::array();
   for (const comd::Sums& one : outcome.sums) sums.push_back(json_of(one));
   return object.dump() + "\n";
@@ -117,7 +119,9 @@ int run_comd(ComdFlags& flags, const Context& context) {
   apps::share_cores(loaded.value());
   const auto file = comd::open_atoms(flags.file);
   if (!file) return tell(file.error().message);
-  flags.settings.by = flags.by == "serial" ? comd::By::serial : comd::By::kernel;
+  flags.settings.by = flags.by == "serial"    ? comd::By::serial
+                      : flags.by == "threads" ? comd::By::threads
+                                              : comd::By::kernel;
   flags.settings.mode = apps::mode_of(flags.mode);
   const auto outcome = comd::simulate(*file, flags.settings, loaded.value().config);
   if (!outcome) return tell(outcome.error().message);
@@ -128,13 +132,16 @@ Run add_comd(CommandLine& line, Context& context) {
   auto flags = std::make_shared<ComdFlags>();
   comd::Settings& settings = flags->settings;
   line.option("FILE", flags->file, "File of atoms that --generate made");
-  line.option("--by", flags->by, "Who computes: a kernel, or one thread without a device")
-      .one_of({"kernel", "serial"})
+  line.option(
+          "--by", flags->by,
+          "Who computes: a kernel; threads of the host by the same code, without a device; or one "
+          "thread by another method")
+      .one_of({"kernel", "threads", "serial"})
       .show_default()
       .last_wins();
   line.option("--mode", flags->mode,
               "When the atoms come into memory: at the first access (demand), or before the launch "
-              "(pinned: pages of 4 KiB; huge: of 2 MiB). Of --by kernel")
+              "(pinned: pages of 4 KiB; huge: of 2 MiB). Not of --by serial")
       .one_of(apps::mode_words())
       .show_default()
       .last_wins();
@@ -149,13 +156,9 @@ Run add_comd(CommandLine& line, Context& context) {
   line.option("--dt", settings.step_time, "Time of a step, in units of the potential; 1e-9 to 1")
       .show_default()
       .last_wins();
-  line.option("--groups", settings.groups,
-              "Work-groups to launch; by default enough for the device")
-      .within(1, 65536)
-      .last_wins();
-  line.option("--items", settings.items, "Work-items a group; by default enough for the device")
-      .within(1, 1024)
-      .last_wins();
+  add_parts_options(line, settings);
+  line.flag("--resident", settings.sampled,
+            "With --json: resident memory all the time, not only before and after the steps");
   line.option(
           "--generate", flags->generated,
           "Make this new folder, with the same atoms in the files sorted and unsorted, and compute "

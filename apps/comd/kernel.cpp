@@ -9,19 +9,24 @@ Result<LaunchReport> launch_phase(Runtime& runtime, const LaunchShape& shape, Ph
   const Job copied = job;  // A device reads it from its closure.
   switch (phase) {
     case Phase::take:
-      return runtime.launch(shape, [=] K2K_DEVICE { take(copied); }, "comd.take");
+      return runtime.launch(
+          shape, [=] K2K_DEVICE { take(copied, apps::share_of_item()); }, "comd.take");
     case Phase::move:
-      return runtime.launch(shape, [=] K2K_DEVICE { move(copied, odd); }, "comd.move");
+      return runtime.launch(
+          shape, [=] K2K_DEVICE { move(copied, apps::share_of_item(), odd); }, "comd.move");
     case Phase::order:
-      return runtime.launch(shape, [=] K2K_DEVICE { order(copied, odd); }, "comd.order");
+      return runtime.launch(
+          shape, [=] K2K_DEVICE { order(copied, apps::share_of_item(), odd); }, "comd.order");
     case Phase::first_push:
-      return runtime.launch(shape, [=] K2K_DEVICE { push(copied, odd, false); }, "comd.push");
+      return runtime.launch(
+          shape, [=] K2K_DEVICE { push(copied, apps::share_of_item(), odd, false); }, "comd.push");
     case Phase::push:
-      return runtime.launch(shape, [=] K2K_DEVICE { push(copied, odd, true); }, "comd.push");
+      return runtime.launch(
+          shape, [=] K2K_DEVICE { push(copied, apps::share_of_item(), odd, true); }, "comd.push");
     case Phase::sum:
       break;
   }
-  return runtime.launch(shape, [=] K2K_DEVICE { sum(copied); }, "comd.sum");
+  return runtime.launch(shape, [=] K2K_DEVICE { sum(copied, apps::share_of_item()); }, "comd.sum");
 }
 
 }  // namespace k2k::comd::K2K_ON

@@ -26,4 +26,7 @@ inline Result<LaunchReport> launch_phase(Runtime& runtime, const LaunchShape& sh
   return on_cpu::launch_phase(runtime, shape, phase, odd, job);
 }
 
+// The same phase by a thread of the host. In threads.cpp.
+void make_share(Phase phase, const apps::Share& share, std::uint32_t odd, const Job& job);
+
 }  // namespace k2k::comd

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "apps/common/device_blocks.hpp"
+#include "apps/common/phase_machine.hpp"
 #include "base/clock.hpp"
 
 namespace k2k::comd {
@@ -16,15 +16,12 @@ namespace {
 // A run of the kernels on a file: its memory, its launches, and what it found.
 class Simulation {
  public:
-  Simulation(Runtime& runtime, const AtomFile& file, const Settings& settings)
-      : runtime_(runtime),
-        file_(file),
-        settings_(settings),
-        shape_(apps::shape_on(runtime, settings.groups, settings.items)),
-        blocks_(runtime) {}
+  Simulation(apps::PhaseMachine& machine, const AtomFile& file, const Settings& settings)
+      : machine_(machine), file_(file), settings_(settings) {}
 
   Status prepare() {
-    auto memory = apps::InputMemory::create(runtime_, file_, settings_.mode, "atoms");
+    auto memory =
+        machine_.take_input(file_, settings_.mode, apps::Use::change, "atoms", "k2k-comd");
     if (!memory) return memory.error();
     memory_.emplace(std::move(memory.value()));
     job_.box = file_.box;
@@ -32,12 +29,12 @@ class Simulation {
     job_.step_time = settings_.step_time;
     job_.atoms = memory_->as<Atom>();
     const std::size_t cells = job_.box.cell_count();
-    const auto forces = blocks_.on_device(job_.atom_count * sizeof(Force));
-    const auto slots = blocks_.on_device(cells * cell_atoms_most * sizeof(std::uint64_t));
-    const auto counts = blocks_.on_device(2 * cells * sizeof(std::uint32_t));
-    const auto seen = blocks_.on_device((job_.atom_count + 31) / 32 * sizeof(std::uint32_t));
-    const auto wrong = blocks_.on_device(sizeof(std::uint64_t));
-    const auto totals = blocks_.shared(job_.totals_count() * sizeof(Totals));
+    const auto forces = machine_.allocate(job_.atom_count * sizeof(Force));
+    const auto slots = machine_.allocate(cells * cell_atoms_most * sizeof(std::uint64_t));
+    const auto counts = machine_.allocate(2 * cells * sizeof(std::uint32_t));
+    const auto seen = machine_.allocate((job_.atom_count + 31) / 32 * sizeof(std::uint32_t));
+    const auto wrong = machine_.allocate(sizeof(std::uint64_t));
+    const auto totals = machine_.allocate_shared(job_.totals_count() * sizeof(Totals));
     for (const auto* const each : {&forces, &slots, &counts, &seen, &wrong, &totals}) {
       if (!*each) return each->error();
     }
@@ -47,7 +44,7 @@ class Simulation {
     job_.seen = static_cast<std::uint32_t*>(*seen);
     job_.wrong = static_cast<std::uint64_t*>(*wrong);
     job_.totals = static_cast<Totals*>(*totals);
-    return runtime_.copy(job_.wrong, &no_wrong, sizeof(no_wrong));
+    return machine_.copy(job_.wrong, &no_wrong, sizeof(no_wrong));
   }
 
   Status run(Outcome& outcome) {
@@ -63,14 +60,18 @@ class Simulation {
       if (step % settings_.every != 0 && step != settings_.steps) continue;
       if (Status summed = sum_up(step, outcome); !summed) return summed;
     }
-    apps::note_end(outcome, runtime_, *memory_);
+    machine_.note_end(outcome, *memory_);
     return settings_.keep_atoms ? keep(outcome) : Status{};
   }
 
  private:
   Status launch(Phase phase, std::uint32_t odd, Outcome& outcome) {
-    return apps::timed_launch(file_, outcome,
-                              [&] { return launch_phase(runtime_, shape_, phase, odd, job_); });
+    return machine_.make_phase(
+        file_, outcome,
+        [&](Runtime& runtime, const LaunchShape& shape) {
+          return launch_phase(runtime, shape, phase, odd, job_);
+        },
+        [&](const Share& share) { make_share(phase, share, odd, job_); });
   }
 
   Status make_step(std::uint32_t step, Outcome& outcome) {
@@ -84,12 +85,12 @@ class Simulation {
   // An error if a kernel found an atom that is wrong.
   Status judge(std::uint64_t step) {
     std::uint64_t word = no_wrong;
-    if (Status copied = runtime_.copy(&word, job_.wrong, sizeof(word)); !copied) return copied;
+    if (Status copied = machine_.copy(&word, job_.wrong, sizeof(word)); !copied) return copied;
     if (word == no_wrong) return {};
     if (Status whole = apps::still_whole(file_); !whole) return whole;
     Atom atom{};
     const std::uint64_t index = word >> 8;
-    if (Status copied = runtime_.copy(&atom, job_.atoms + index, sizeof(atom)); !copied) {
+    if (Status copied = machine_.copy(&atom, job_.atoms + index, sizeof(atom)); !copied) {
       return copied;
     }
     return wrong_atom(file_, static_cast<Wrong>(word & 0xff), index, atom, step);
@@ -116,10 +117,10 @@ class Simulation {
   Status keep(Outcome& outcome) {
     std::vector<Atom> atoms(job_.atom_count);
     std::vector<Force> forces(job_.atom_count);
-    if (Status copied = runtime_.copy(atoms.data(), job_.atoms, file_.bytes); !copied) {
+    if (Status copied = machine_.copy(atoms.data(), job_.atoms, file_.bytes); !copied) {
       return copied;
     }
-    if (Status copied = runtime_.copy(forces.data(), job_.forces, forces.size() * sizeof(Force));
+    if (Status copied = machine_.copy(forces.data(), job_.forces, forces.size() * sizeof(Force));
         !copied) {
       return copied;
     }
@@ -132,11 +133,9 @@ class Simulation {
     return {};
   }
 
-  Runtime& runtime_;
+  apps::PhaseMachine& machine_;
   const AtomFile& file_;
   const Settings& settings_;
-  LaunchShape shape_;
-  apps::DeviceBlocks blocks_;
   std::optional<apps::InputMemory> memory_;
   Job job_;
 };
@@ -163,15 +162,22 @@ Result<Outcome> simulate(const AtomFile& file, const Settings& settings,
                          const RuntimeConfig& config) {
   if (settings.by == By::serial) return simulate_serially(file, settings);
   Outcome outcome;
+  apps::Resident resident(settings.sampled, file.descriptor.number(), file.size);
   outcome.begin = apps::process_memory_now();
+  resident.mark();
   const Instant begin = now();
-  auto runtime = Runtime::create(config);
-  if (!runtime) return runtime.error();
-  Simulation simulation(*runtime, file, settings);
+  const apps::PhaseParts parts = {settings.groups, settings.items, settings.threads};
+  const auto machine = settings.by == By::threads ? apps::PhaseMachine::of_threads(parts)
+                                                  : apps::PhaseMachine::of_device(config, parts);
+  if (!machine) return machine.error();
+  Simulation simulation(**machine, file, settings);
   if (Status ready = simulation.prepare(); !ready) return ready.error();
   outcome.read_seconds = seconds_since(begin);
+  resident.mark();
   if (Status done = simulation.run(outcome); !done) return done.error();
   outcome.seconds = seconds_since(begin);
+  resident.mark();
+  outcome.resident = resident.end();
   return outcome;
 }
 

@@ -9,31 +9,36 @@
 // Before the first step `take` judges the atoms of the file and puts them into cells. A work-item
 // takes a page of atoms (take, move), a cell (order, push) or totals_atoms atoms (sum).
 //
-// Threading: device code; no two work-items write the same word but by AtomicRef.
+// Threads of the host run the same code: each function makes the share of one work-item or thread.
+//
+// Threading: device code and host code; no two shares write the same word but by AtomicRef.
 
 #include "apps/comd/job.hpp"
 #include "apps/comd/pair.hpp"
-#include "device/k2k.hpp"
+#include "apps/common/share.hpp"
+#include "device/atomic.hpp"
 
 namespace k2k::comd {
 
-K2K_DEVICE inline void tell_wrong(const Job& job, std::uint64_t index, Wrong wrong) {
+using apps::Share;
+
+K2K_HD inline void tell_wrong(const Job& job, std::uint64_t index, Wrong wrong) {
   k2k::AtomicRef(*job.wrong).fetch_min(index << 8 | static_cast<std::uint64_t>(wrong));
 }
 
-// Calls `each` with the index of every atom of this item's pages.
+// Calls `each` with the index of every atom of the share's pages.
 template <class Each>
-K2K_DEVICE inline void for_my_pages(const Job& job, const Each& each) {
-  for (std::uint64_t first = k2k::global_rank() * atoms_a_page; first < job.atom_count;
-       first += k2k::global_size() * atoms_a_page) {
+K2K_HD inline void for_my_pages(const Job& job, const Share& share, const Each& each) {
+  for (std::uint64_t first = share.rank * atoms_a_page; first < job.atom_count;
+       first += share.count * atoms_a_page) {
     const std::uint64_t rest = job.atom_count - first;
     const std::uint64_t end = first + (rest < atoms_a_page ? rest : atoms_a_page);
     for (std::uint64_t index = first; index < end; ++index) each(index);
   }
 }
 
-K2K_DEVICE inline void put_into_cell(const Job& job, std::uint64_t index, const Atom& atom,
-                                     std::uint32_t odd) {
+K2K_HD inline void put_into_cell(const Job& job, std::uint64_t index, const Atom& atom,
+                                 std::uint32_t odd) {
   const std::uint32_t cell = cell_of(job.box, atom.place);
   std::uint32_t& count = job.counts[std::size_t{odd} * job.box.cell_count() + cell];
   const std::uint32_t slot = k2k::AtomicRef(count).fetch_add(1);
@@ -41,13 +46,13 @@ K2K_DEVICE inline void put_into_cell(const Job& job, std::uint64_t index, const 
   job.slots[std::size_t{cell} * cell_atoms_most + slot] = atom.id << 32 | index;
 }
 
-K2K_DEVICE inline std::uint32_t atoms_in(const Job& job, std::uint32_t cell, std::uint32_t odd) {
+K2K_HD inline std::uint32_t atoms_in(const Job& job, std::uint32_t cell, std::uint32_t odd) {
   const std::uint32_t count = job.counts[std::size_t{odd} * job.box.cell_count() + cell];
   return count < cell_atoms_most ? count : cell_atoms_most;
 }
 
-K2K_DEVICE inline void take(const Job& job) {
-  for_my_pages(job, [&](std::uint64_t index) {
+K2K_HD inline void take(const Job& job, const Share& share) {
+  for_my_pages(job, share, [&](std::uint64_t index) {
     const Atom atom = job.atoms[index];
     Wrong wrong = wrong_with(job.box, job.atom_count, atom);
     if (wrong == Wrong::nothing) {
@@ -61,8 +66,8 @@ K2K_DEVICE inline void take(const Job& job) {
   });
 }
 
-K2K_DEVICE inline void move(const Job& job, std::uint32_t odd) {
-  for_my_pages(job, [&](std::uint64_t index) {
+K2K_HD inline void move(const Job& job, const Share& share, std::uint32_t odd) {
+  for_my_pages(job, share, [&](std::uint64_t index) {
     Atom& atom = job.atoms[index];
     const Force& force = job.forces[index];
     for (std::uint32_t axis = 0; axis < 3; ++axis) {
@@ -83,9 +88,8 @@ K2K_DEVICE inline void move(const Job& job, std::uint32_t odd) {
   });
 }
 
-K2K_DEVICE inline void order(const Job& job, std::uint32_t odd) {
-  for (std::uint64_t cell = k2k::global_rank(); cell < job.box.cell_count();
-       cell += k2k::global_size()) {
+K2K_HD inline void order(const Job& job, const Share& share, std::uint32_t odd) {
+  for (std::uint64_t cell = share.rank; cell < job.box.cell_count(); cell += share.count) {
     std::uint64_t* const slots = job.slots + cell * cell_atoms_most;
     const std::uint32_t count = atoms_in(job, static_cast<std::uint32_t>(cell), odd);
     for (std::uint32_t end = 1; end < count; ++end) {
@@ -98,9 +102,8 @@ K2K_DEVICE inline void order(const Job& job, std::uint32_t odd) {
 }
 
 // The force on one atom by all atoms of the cells around.
-K2K_DEVICE inline Force force_on(const Job& job, std::uint32_t index,
-                                 const std::uint32_t* neighbours, std::uint32_t count,
-                                 std::uint32_t odd) {
+K2K_HD inline Force force_on(const Job& job, std::uint32_t index, const std::uint32_t* neighbours,
+                             std::uint32_t count, std::uint32_t odd) {
   const double* const side = job.box.side;
   const double x = job.atoms[index].place[0];
   const double y = job.atoms[index].place[1];
@@ -129,9 +132,9 @@ K2K_DEVICE inline Force force_on(const Job& job, std::uint32_t index,
 }
 
 // `kick`: also half a step of the velocity. Empties the cells of the next step.
-K2K_DEVICE inline void push(const Job& job, std::uint32_t odd, bool kick) {
+K2K_HD inline void push(const Job& job, const Share& share, std::uint32_t odd, bool kick) {
   const std::uint32_t cells = job.box.cell_count();
-  for (std::uint64_t at = k2k::global_rank(); at < cells; at += k2k::global_size()) {
+  for (std::uint64_t at = share.rank; at < cells; at += share.count) {
     const auto cell = static_cast<std::uint32_t>(at);
     std::uint32_t neighbours[neighbours_most];
     const std::uint32_t count = neighbours_of(job.box, cell, neighbours);
@@ -151,7 +154,7 @@ K2K_DEVICE inline void push(const Job& job, std::uint32_t odd, bool kick) {
 }
 
 // One block of totals. The sum of bits has no order: equal for every order of the file.
-K2K_DEVICE inline Totals totals_of(const Job& job, std::uint64_t first, std::uint64_t end) {
+K2K_HD inline Totals totals_of(const Job& job, std::uint64_t first, std::uint64_t end) {
   Totals sum;
   for (std::uint64_t index = first; index < end; ++index) {
     Atom atom = job.atoms[index];
@@ -165,9 +168,8 @@ K2K_DEVICE inline Totals totals_of(const Job& job, std::uint64_t first, std::uin
   return sum;
 }
 
-K2K_DEVICE inline void sum(const Job& job) {
-  for (std::uint64_t block = k2k::global_rank(); block < job.totals_count();
-       block += k2k::global_size()) {
+K2K_HD inline void sum(const Job& job, const Share& share) {
+  for (std::uint64_t block = share.rank; block < job.totals_count(); block += share.count) {
     const std::uint64_t first = block * totals_atoms;
     const std::uint64_t rest = job.atom_count - first;
     job.totals[block] = totals_of(job, first, first + (rest < totals_atoms ? rest : totals_atoms));

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/common/core_shares.hpp"
+#include "apps/common/parts_options.hpp"
 #include "apps/common/run_json.hpp"
 #include "apps/minife/mesh.hpp"
 #include "apps/minife/solve.hpp"
@@ -80,7 +81,9 @@ int solve(MinifeFlags& flags, const Context& context) {
   apps::share_cores(loaded.value());
   const auto file = minife::open_matrix(flags.file);
   if (!file) return tell(file.error().message);
-  flags.settings.by = flags.by == "serial" ? minife::By::serial : minife::By::kernel;
+  flags.settings.by = flags.by == "serial"    ? minife::By::serial
+                      : flags.by == "threads" ? minife::By::threads
+                                              : minife::By::kernel;
   flags.settings.mode = apps::mode_of(flags.mode);
   const auto outcome = minife::solve(*file, flags.settings, loaded.value().config);
   if (!outcome) return tell(outcome.error().message);
@@ -112,14 +115,17 @@ Run add_minife(CommandLine& line, Context& context) {
   auto flags = std::make_shared<MinifeFlags>();
   minife::Settings& settings = flags->settings;
   line.option("FILE", flags->file, "File of a matrix that --generate made");
-  line.option("--by", flags->by, "Who computes: a kernel, or one thread without a device")
-      .one_of({"kernel", "serial"})
+  line.option(
+          "--by", flags->by,
+          "Who computes: a kernel; threads of the host by the same code, without a device; or one "
+          "thread by another method")
+      .one_of({"kernel", "threads", "serial"})
       .show_default()
       .last_wins();
   line.option(
           "--mode", flags->mode,
           "When the matrix comes into memory: at the first access (demand), or before the launch "
-          "(pinned: pages of 4 KiB; huge: of 2 MiB). Of --by kernel")
+          "(pinned: pages of 4 KiB; huge: of 2 MiB). Not of --by serial")
       .one_of(apps::mode_words())
       .show_default()
       .last_wins();
@@ -133,13 +139,7 @@ Run add_minife(CommandLine& line, Context& context) {
           "1e-15 to 1")
       .show_default()
       .last_wins();
-  line.option("--groups", settings.groups,
-              "Work-groups to launch; by default enough for the device")
-      .within(1, 65536)
-      .last_wins();
-  line.option("--items", settings.items, "Work-items a group; by default enough for the device")
-      .within(1, 1024)
-      .last_wins();
+  add_parts_options(line, settings);
   line.option("--generate", flags->generated,
               "Make this new folder, with the same system in the files sorted and unsorted, and "
               "compute "

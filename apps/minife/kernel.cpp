@@ -9,21 +9,29 @@ Result<LaunchReport> launch_phase(Runtime& runtime, const LaunchShape& shape, Ph
   const Job copied = job;  // A device reads it from its closure.
   switch (phase) {
     case Phase::take:
-      return runtime.launch(shape, [=] K2K_DEVICE { take(copied); }, "minife.take");
+      return runtime.launch(
+          shape, [=] K2K_DEVICE { take(copied, apps::share_of_item()); }, "minife.take");
     case Phase::judge:
-      return runtime.launch(shape, [=] K2K_DEVICE { judge(copied); }, "minife.judge");
+      return runtime.launch(
+          shape, [=] K2K_DEVICE { judge(copied, apps::share_of_item()); }, "minife.judge");
     case Phase::begin:
-      return runtime.launch(shape, [=] K2K_DEVICE { begin(copied); }, "minife.begin");
+      return runtime.launch(
+          shape, [=] K2K_DEVICE { begin(copied, apps::share_of_item()); }, "minife.begin");
     case Phase::multiply:
-      return runtime.launch(shape, [=] K2K_DEVICE { multiply(copied); }, "minife.multiply");
+      return runtime.launch(
+          shape, [=] K2K_DEVICE { multiply(copied, apps::share_of_item()); }, "minife.multiply");
     case Phase::advance:
-      return runtime.launch(shape, [=] K2K_DEVICE { advance(copied, factor); }, "minife.advance");
+      return runtime.launch(
+          shape, [=] K2K_DEVICE { advance(copied, apps::share_of_item(), factor); },
+          "minife.advance");
     case Phase::turn:
-      return runtime.launch(shape, [=] K2K_DEVICE { turn(copied, factor); }, "minife.turn");
+      return runtime.launch(
+          shape, [=] K2K_DEVICE { turn(copied, apps::share_of_item(), factor); }, "minife.turn");
     case Phase::measure:
       break;
   }
-  return runtime.launch(shape, [=] K2K_DEVICE { measure(copied); }, "minife.measure");
+  return runtime.launch(
+      shape, [=] K2K_DEVICE { measure(copied, apps::share_of_item()); }, "minife.measure");
 }
 
 }  // namespace k2k::minife::K2K_ON

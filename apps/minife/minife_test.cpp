@@ -60,6 +60,7 @@ class Minife : public apps::InputTest {
     const MatrixFile file = file_of(system);
     const std::string told = refusal(file, {});
     EXPECT_EQ(refusal(file, {.mode = Mode::pinned}), told);
+    EXPECT_EQ(refusal(file, {.by = By::threads}), told);
     EXPECT_EQ(refusal(file, {.by = By::serial}), told);
     return told;
   }
@@ -146,6 +147,12 @@ TEST_F(Minife, has_the_same_bits_in_each_mode_and_shape) {
   const Outcome pinned = run(file, {.mode = Mode::pinned});
   EXPECT_EQ(pinned.bits, right.bits);
   EXPECT_EQ(pinned.pages + pinned.requests, 0u);
+  for (const Mode mode : {Mode::demand, Mode::pinned}) {
+    const Outcome threads = run(file, {.by = By::threads, .mode = mode});
+    EXPECT_EQ(threads.bits, right.bits);
+    EXPECT_EQ(threads.pages + threads.requests, 0u) << "Linux serves the faults";
+  }
+  EXPECT_EQ(run(file, {.by = By::threads, .groups = 3, .threads = 4}).bits, right.bits);
   EXPECT_EQ(run(file, {.groups = 1, .items = 1}).bits, right.bits);
   EXPECT_EQ(run(file, {.groups = 3, .items = 7}).bits, right.bits);
   const auto huge = solve(file, {.mode = Mode::huge}, small_device());
@@ -232,7 +239,7 @@ TEST_F(Minife, tells_a_file_that_becomes_shorter_while_it_is_mapped) {
   for (const std::uint64_t lost : {1u, 4096u, 8192u, 5000u}) {
     for (const auto& [by, mode] :
          {std::pair{By::kernel, Mode::demand}, std::pair{By::kernel, Mode::pinned},
-          std::pair{By::serial, Mode::pinned}}) {
+          std::pair{By::threads, Mode::pinned}, std::pair{By::serial, Mode::pinned}}) {
       // Eight bytes for each of 512 rows: the last page is full.
       const MatrixFile file = file_of(assemble(9));
       const std::uint64_t whole = file.offset + file.bytes;
@@ -242,6 +249,14 @@ TEST_F(Minife, tells_a_file_that_becomes_shorter_while_it_is_mapped) {
                     " of " + std::to_string(whole) + " bytes; make the file anew with --generate");
     }
   }
+}
+
+TEST_F(Minife, of_threads_ends_with_one_line_when_the_mapped_file_is_cut) {
+  const MatrixFile file = file_of(assemble(9));
+  ASSERT_EQ(::truncate(file.path.c_str(), static_cast<long>(file.offset + 4096)), 0);
+  EXPECT_EXIT(static_cast<void>(solve(file, {.by = By::threads}, small_device())),
+              testing::ExitedWithCode(1),
+              "^k2k-minife: .*the file became shorter while it was mapped: a page of it is gone");
 }
 
 TEST_F(Minife, refuses_what_is_no_matrix_file) {

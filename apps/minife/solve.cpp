@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "apps/common/device_blocks.hpp"
+#include "apps/common/phase_machine.hpp"
 #include "base/clock.hpp"
 
 namespace k2k::minife {
@@ -18,23 +18,20 @@ namespace {
 // A run of the kernels on a file: its memory, its launches, and what it found.
 class Solver {
  public:
-  Solver(Runtime& runtime, const MatrixFile& file, const Settings& settings)
-      : runtime_(runtime),
-        file_(file),
-        settings_(settings),
-        shape_(apps::shape_on(runtime, settings.groups, settings.items)),
-        blocks_(runtime) {}
+  Solver(apps::PhaseMachine& machine, const MatrixFile& file, const Settings& settings)
+      : machine_(machine), file_(file), settings_(settings) {}
 
   Status prepare() {
-    auto memory = apps::InputMemory::create(runtime_, file_, settings_.mode, "matrix");
+    auto memory =
+        machine_.take_input(file_, settings_.mode, apps::Use::read, "matrix", "k2k-minife");
     if (!memory) return memory.error();
     memory_.emplace(std::move(memory.value()));
     job_.matrix = {file_.layout, memory_->as<const std::byte>()};
     const std::size_t vector_bytes = file_.layout.rows * sizeof(double);
-    const auto vectors = blocks_.on_device(4 * vector_bytes);
-    const auto checks = blocks_.on_device(file_.checks.size() * sizeof(std::uint64_t));
-    const auto wrong = blocks_.on_device(sizeof(std::uint64_t));
-    const auto partial = blocks_.shared(job_.blocks() * sizeof(Partial));
+    const auto vectors = machine_.allocate(4 * vector_bytes);
+    const auto checks = machine_.allocate(file_.checks.size() * sizeof(std::uint64_t));
+    const auto wrong = machine_.allocate(sizeof(std::uint64_t));
+    const auto partial = machine_.allocate_shared(job_.blocks() * sizeof(Partial));
     for (const auto* const each : {&vectors, &checks, &wrong, &partial}) {
       if (!*each) return each->error();
     }
@@ -45,12 +42,12 @@ class Solver {
     job_.checks = static_cast<const std::uint64_t*>(*checks);
     job_.wrong = static_cast<std::uint64_t*>(*wrong);
     job_.partial = static_cast<Partial*>(*partial);
-    if (Status copied = runtime_.copy(*checks, file_.checks.data(),
+    if (Status copied = machine_.copy(*checks, file_.checks.data(),
                                       file_.checks.size() * sizeof(std::uint64_t));
         !copied) {
       return copied;
     }
-    return runtime_.copy(job_.wrong, &no_wrong, sizeof(no_wrong));
+    return machine_.copy(job_.wrong, &no_wrong, sizeof(no_wrong));
   }
 
   Status run(Outcome& outcome) {
@@ -58,10 +55,10 @@ class Solver {
     apps::note_taken(outcome);
     if (Status judged = launch_and_judge(Phase::judge, outcome); !judged) return judged;
     if (Status done = iterate(outcome); !done) return done;
-    apps::note_end(outcome, runtime_, *memory_);
+    machine_.note_end(outcome, *memory_);
     if (!settings_.keep_solution) return {};
     outcome.solution.resize(file_.layout.rows);
-    return runtime_.copy(outcome.solution.data(), job_.solution,
+    return machine_.copy(outcome.solution.data(), job_.solution,
                          file_.layout.rows * sizeof(double));
   }
 
@@ -92,14 +89,18 @@ class Solver {
   }
 
   Status launch(Phase phase, double factor, Outcome& outcome) {
-    return apps::timed_launch(file_, outcome,
-                              [&] { return launch_phase(runtime_, shape_, phase, factor, job_); });
+    return machine_.make_phase(
+        file_, outcome,
+        [&](Runtime& runtime, const LaunchShape& shape) {
+          return launch_phase(runtime, shape, phase, factor, job_);
+        },
+        [&](const Share& share) { make_share(phase, share, factor, job_); });
   }
 
   Status launch_and_judge(Phase phase, Outcome& outcome) {
     if (Status done = launch(phase, 0, outcome); !done) return done;
     std::uint64_t word = no_wrong;
-    if (Status copied = runtime_.copy(&word, job_.wrong, sizeof(word)); !copied) return copied;
+    if (Status copied = machine_.copy(&word, job_.wrong, sizeof(word)); !copied) return copied;
     if (word == no_wrong) return {};
     if (Status whole = apps::still_whole(file_); !whole) return whole;
     return wrong_place(file_, static_cast<Wrong>(word & 0xff), word >> 8);
@@ -113,11 +114,9 @@ class Solver {
     return sum;
   }
 
-  Runtime& runtime_;
+  apps::PhaseMachine& machine_;
   const MatrixFile& file_;
   const Settings& settings_;
-  LaunchShape shape_;
-  apps::DeviceBlocks blocks_;
   std::optional<apps::InputMemory> memory_;
   Job job_;
 };
@@ -136,9 +135,11 @@ Result<Outcome> solve(const MatrixFile& file, const Settings& settings,
   Outcome outcome;
   outcome.begin = apps::process_memory_now();
   const Instant begin = now();
-  auto runtime = Runtime::create(config);
-  if (!runtime) return runtime.error();
-  Solver solver(*runtime, file, settings);
+  const apps::PhaseParts parts = {settings.groups, settings.items, settings.threads};
+  const auto machine = settings.by == By::threads ? apps::PhaseMachine::of_threads(parts)
+                                                  : apps::PhaseMachine::of_device(config, parts);
+  if (!machine) return machine.error();
+  Solver solver(**machine, file, settings);
   if (Status ready = solver.prepare(); !ready) return ready.error();
   outcome.read_seconds = seconds_since(begin);
   if (Status done = solver.run(outcome); !done) return done.error();

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "apps/common/input_run.hpp"
+#include "apps/common/phase_machine.hpp"
 #include "apps/minife/kernel.hpp"
 #include "apps/minife/matrix_file.hpp"
 #include "runtime/settings/config.hpp"
@@ -15,8 +15,9 @@
 namespace k2k::minife {
 
 enum class By : std::uint8_t {
-  kernel,  // Three launches an iteration.
-  serial,  // One thread of the host, by another multiplication: half of the matrix. No device.
+  kernel,   // Three launches an iteration.
+  threads,  // Of the host, by the kernels' code: Linux serves the faults of a mapped file.
+  serial,   // One thread of the host, by another multiplication: half of the matrix. No device.
 };
 
 struct Settings {
@@ -24,8 +25,9 @@ struct Settings {
   apps::Mode mode = apps::Mode::demand;
   std::uint32_t iterations = 500;
   double tolerance = 1e-10;  // |residual| / |right-hand side| at which the iterations end.
-  std::uint32_t groups = 0;  // 0: the device's default.
+  std::uint32_t groups = 0;  // 0: the default of the machine, as of the next two.
   std::uint32_t items = 0;
+  std::uint32_t threads = 0;  // Of By::threads.
   bool keep_solution = false;
 };
 
@@ -38,8 +40,9 @@ struct Outcome : apps::InputRun {
   std::vector<double> solution;  // If it was to be kept.
 };
 
-// Errors: as Runtime::create(), launch() and InputMemory::create(); EINVAL (a page or a row that is
-// wrong); EDOM (the matrix is not positive definite); EIO (the file became shorter).
+// Errors: as apps::PhaseMachine, launch() and InputMemory::create(); EINVAL (a page or a row that
+// is wrong); EDOM (the matrix is not positive definite); EIO (the file became shorter). By threads,
+// a mapped file that became shorter ends the process, with one line and status 1.
 Result<Outcome> solve(const MatrixFile& file, const Settings& settings,
                       const RuntimeConfig& config);
 

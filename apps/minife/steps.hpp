@@ -11,22 +11,26 @@
 // and `begin` sets the vectors. `measure` multiplies once more at the end: for the residual that is
 // really left, and the error.
 //
-// Threading: device code; a work-item takes a page (take), or a block of rows.
+// Threads of the host run the same code: each function makes the share of one work-item or thread.
+//
+// Threading: device code and host code; a share takes pages (take), or blocks of rows.
 
 #include <cstring>
 
+#include "apps/common/share.hpp"
 #include "apps/minife/job.hpp"
-#include "device/k2k.hpp"
+#include "device/atomic.hpp"
 
 namespace k2k::minife {
 
-K2K_DEVICE inline void tell_wrong(const Job& job, std::uint64_t place, Wrong wrong) {
+using apps::Share;
+
+K2K_HD inline void tell_wrong(const Job& job, std::uint64_t place, Wrong wrong) {
   k2k::AtomicRef(*job.wrong).fetch_min(place << 8 | static_cast<std::uint64_t>(wrong));
 }
 
-K2K_DEVICE inline void take(const Job& job) {
-  for (std::uint64_t page = k2k::global_rank(); page < job.matrix.layout.pages();
-       page += k2k::global_size()) {
+K2K_HD inline void take(const Job& job, const Share& share) {
+  for (std::uint64_t page = share.rank; page < job.matrix.layout.pages(); page += share.count) {
     if (check_of_page(job.matrix.data + page * page_bytes) != job.checks[page]) {
       tell_wrong(job, page, Wrong::damaged);
     }
@@ -35,17 +39,16 @@ K2K_DEVICE inline void take(const Job& job) {
 
 // Calls `each` with the number of a block and its rows: its first one, and the one behind it.
 template <class Each>
-K2K_DEVICE inline void for_my_blocks(const Job& job, const Each& each) {
-  for (std::uint64_t block = k2k::global_rank(); block < job.blocks();
-       block += k2k::global_size()) {
+K2K_HD inline void for_my_blocks(const Job& job, const Share& share, const Each& each) {
+  for (std::uint64_t block = share.rank; block < job.blocks(); block += share.count) {
     const std::uint64_t first = block * block_rows;
     const std::uint64_t rest = job.matrix.layout.rows - first;
     each(block, first, first + (rest < block_rows ? rest : block_rows));
   }
 }
 
-K2K_DEVICE inline void judge(const Job& job) {
-  for_my_blocks(job, [&](std::uint64_t, std::uint64_t first, std::uint64_t end) {
+K2K_HD inline void judge(const Job& job, const Share& share) {
+  for_my_blocks(job, share, [&](std::uint64_t, std::uint64_t first, std::uint64_t end) {
     for (std::uint64_t row = first; row < end; ++row) {
       const Wrong wrong = wrong_with_row(job.matrix, row);
       if (wrong != Wrong::nothing) tell_wrong(job, row, wrong);
@@ -53,8 +56,8 @@ K2K_DEVICE inline void judge(const Job& job) {
   });
 }
 
-K2K_DEVICE inline void begin(const Job& job) {
-  for_my_blocks(job, [&](std::uint64_t block, std::uint64_t first, std::uint64_t end) {
+K2K_HD inline void begin(const Job& job, const Share& share) {
+  for_my_blocks(job, share, [&](std::uint64_t block, std::uint64_t first, std::uint64_t end) {
     double sum = 0;
     for (std::uint64_t row = first; row < end; ++row) {
       const double right = job.matrix.right()[row];
@@ -68,7 +71,7 @@ K2K_DEVICE inline void begin(const Job& job) {
 }
 
 // One row of A times a vector.
-K2K_DEVICE inline double times_row(const Matrix& matrix, std::uint64_t row, const double* vector) {
+K2K_HD inline double times_row(const Matrix& matrix, std::uint64_t row, const double* vector) {
   double sum = 0;
   const std::uint64_t end = matrix.starts()[row + 1];
   for (std::uint64_t entry = matrix.starts()[row]; entry < end; ++entry) {
@@ -77,8 +80,8 @@ K2K_DEVICE inline double times_row(const Matrix& matrix, std::uint64_t row, cons
   return sum;
 }
 
-K2K_DEVICE inline void multiply(const Job& job) {
-  for_my_blocks(job, [&](std::uint64_t block, std::uint64_t first, std::uint64_t end) {
+K2K_HD inline void multiply(const Job& job, const Share& share) {
+  for_my_blocks(job, share, [&](std::uint64_t block, std::uint64_t first, std::uint64_t end) {
     double sum = 0;
     for (std::uint64_t row = first; row < end; ++row) {
       const double image = times_row(job.matrix, row, job.direction);
@@ -89,8 +92,8 @@ K2K_DEVICE inline void multiply(const Job& job) {
   });
 }
 
-K2K_DEVICE inline void advance(const Job& job, double alpha) {
-  for_my_blocks(job, [&](std::uint64_t block, std::uint64_t first, std::uint64_t end) {
+K2K_HD inline void advance(const Job& job, const Share& share, double alpha) {
+  for_my_blocks(job, share, [&](std::uint64_t block, std::uint64_t first, std::uint64_t end) {
     double sum = 0;
     for (std::uint64_t row = first; row < end; ++row) {
       job.solution[row] += alpha * job.direction[row];
@@ -101,16 +104,16 @@ K2K_DEVICE inline void advance(const Job& job, double alpha) {
   });
 }
 
-K2K_DEVICE inline void turn(const Job& job, double beta) {
-  for_my_blocks(job, [&](std::uint64_t, std::uint64_t first, std::uint64_t end) {
+K2K_HD inline void turn(const Job& job, const Share& share, double beta) {
+  for_my_blocks(job, share, [&](std::uint64_t, std::uint64_t first, std::uint64_t end) {
     for (std::uint64_t row = first; row < end; ++row) {
       job.direction[row] = job.residual[row] + beta * job.direction[row];
     }
   });
 }
 
-K2K_DEVICE inline void measure(const Job& job) {
-  for_my_blocks(job, [&](std::uint64_t block, std::uint64_t first, std::uint64_t end) {
+K2K_HD inline void measure(const Job& job, const Share& share) {
+  for_my_blocks(job, share, [&](std::uint64_t block, std::uint64_t first, std::uint64_t end) {
     Partial sum;
     for (std::uint64_t row = first; row < end; ++row) {
       const double left = job.matrix.right()[row] - times_row(job.matrix, row, job.solution);
