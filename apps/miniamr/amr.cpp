@@ -108,7 +108,8 @@ Result<Outcome> simulate(const Settings& settings, const RuntimeConfig& config) 
   const std::uint32_t usual = device.platform == "cpu" ? items_on_cpu : items_on_gpu;
   const Instant begin = now();
   const auto report = launch_steps(
-      *runtime, {.groups = 1, .group_items = settings.items != 0 ? settings.items : usual}, job);
+      *runtime, {.groups = 1, .group_items = settings.items != 0 ? settings.items : usual},
+      settings.by == By::direct ? Calls::direct : Calls::wrapped, job);
   if (!report) return report.error();
   outcome.seconds = seconds_since(begin);
   if (job.returned[2] != 0) {

@@ -13,6 +13,7 @@ namespace k2k::miniamr {
 
 enum class By : std::uint8_t {
   kernel,  // One launch for all steps.
+  direct,  // The same, with the kernel's calls by libc: the cpu backend alone.
   serial,  // One thread of the host, another program with memory of its own for each root. No
            // device.
 };

@@ -112,6 +112,11 @@ TEST(Amr, gives_the_serial_cells_for_each_shape) {
         const Outcome returned = run(one);
         EXPECT_EQ(returned.checksum, right) << "with returned memory";
         EXPECT_EQ(returned.failed, 0u);
+        one.by = By::direct;
+        const Outcome direct = run(one);
+        EXPECT_EQ(direct.checksum, right) << "with calls of libc";
+        EXPECT_EQ(direct.returned, returned.returned);
+        EXPECT_EQ(direct.failed, 0u);
       }
     }
   }

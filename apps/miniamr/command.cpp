@@ -63,7 +63,9 @@ int simulate(const MiniamrFlags& flags, const Context& context) {
 }
 
 int run_miniamr(MiniamrFlags& flags, const Context& context) {
-  flags.settings.by = flags.by == "serial" ? miniamr::By::serial : miniamr::By::kernel;
+  flags.settings.by = flags.by == "serial"   ? miniamr::By::serial
+                      : flags.by == "direct" ? miniamr::By::direct
+                                             : miniamr::By::kernel;
   flags.settings.watermark = std::uint64_t{flags.watermark_mib} << 20;
   if (flags.limit_mib == 0) return simulate(flags, context);
   const auto group = miniamr::MemoryGroup::create(std::uint64_t{flags.limit_mib} << 20);
@@ -81,7 +83,7 @@ Run add_miniamr(CommandLine& line, Context& context) {
   auto flags = std::make_shared<MiniamrFlags>();
   miniamr::Settings& settings = flags->settings;
   line.option("--by", flags->by, "Who makes the steps")
-      .one_of({"kernel", "serial"})
+      .one_of({"kernel", "direct", "serial"})
       .show_default()
       .last_wins();
   line.option("--roots", settings.roots_a_side,
@@ -124,7 +126,8 @@ Command miniamr_command() {
           "the mesh where the surface of a moving sphere crosses it, and coarsens the rest; it "
           "reads its process's resident memory from /proc/self/statm by its own system calls, and "
           "above --watermark returns blocks that nobody needs by madvise(MADV_DONTNEED). Prints a "
-          "checksum of all cells, which is that of --by serial.",
+          "checksum of all cells, which is that of --by serial. By direct: the same kernel, whose "
+          "calls libc makes on its own thread.",
       .examples = {{"k2k-miniamr --json", "The resident memory at each step."},
                    {"k2k-miniamr --limit 100 --watermark 80", "Figure 3.11: ends within 100 MiB."},
                    {"k2k-miniamr --limit 100", "Figure 3.11: is killed."}},

@@ -9,6 +9,8 @@
 // block that is used again must not meet an advice on its way, and only a ticket tells that it has
 // arrived.
 //
+// `How` makes the calls: Wrapped by K2K, or direct.hpp's by libc.
+//
 // Threading: device code; every item of the group calls make_steps().
 
 #include "apps/miniamr/mesh.hpp"
@@ -36,10 +38,24 @@ struct Shared {
   std::uint32_t returns;  // 1: above the watermark.
 };
 
+struct Wrapped {
+  using Ticket = decltype(k2k::madvise(k2k::work_item, k2k::async, nullptr, 0, 0));
+
+  K2K_DEVICE static long open(const char* path) { return k2k::open(k2k::work_item, path, 0); }
+  K2K_DEVICE static long pread(int file, void* buffer, std::size_t bytes) {
+    return k2k::pread(k2k::work_item, file, buffer, bytes, 0);
+  }
+  K2K_DEVICE static Ticket advise(void* address, std::size_t bytes) {
+    return k2k::madvise(k2k::work_item, k2k::async, address, bytes, dont_need);
+  }
+  K2K_DEVICE static void close(int file) { static_cast<void>(k2k::close(k2k::work_item, file)); }
+};
+
 // The second number of statm in bytes, or a negative errno.
+template <class How>
 K2K_DEVICE inline std::int64_t resident_bytes(int statm) {
   char text[128];
-  const long bytes = k2k::pread(k2k::work_item, statm, text, sizeof(text), 0);
+  const long bytes = How::pread(statm, text, sizeof(text));
   if (bytes < 0) return bytes;
   std::int64_t pages = 0;
   long at = 0;
@@ -82,9 +98,10 @@ K2K_DEVICE inline void move_values(const Job& job, std::uint32_t step) {
 }
 
 // Advises the dead blocks of this item's roots, works on the living ones, and waits for the advice.
+template <class How>
 K2K_DEVICE inline void step_and_return(const Job& job, std::uint32_t step) {
   const Mesh& mesh = job.mesh;
-  decltype(k2k::madvise(k2k::work_item, k2k::async, nullptr, 0, 0)) tickets[tickets_most];
+  typename How::Ticket tickets[tickets_most];
   std::uint32_t count = 0;
   std::uint64_t bytes = 0;
   for (std::uint32_t root = k2k::item_rank(); root < mesh.roots() && count < tickets_most;
@@ -94,8 +111,7 @@ K2K_DEVICE inline void step_and_return(const Job& job, std::uint32_t step) {
     if (dirty == 0) continue;
     dirty = 0;
     const std::size_t length = coarse_is_dead ? block_bytes : fine_blocks * block_bytes;
-    tickets[count++] = k2k::madvise(k2k::work_item, k2k::async,
-                                    mesh.block(root, coarse_is_dead ? 0 : 1), length, dont_need);
+    tickets[count++] = How::advise(mesh.block(root, coarse_is_dead ? 0 : 1), length);
     bytes += length;
   }
   move_values(job, step);
@@ -108,32 +124,33 @@ K2K_DEVICE inline void step_and_return(const Job& job, std::uint32_t step) {
   if (failed != 0) k2k::AtomicRef(job.returned[1]).fetch_add(failed);
 }
 
+template <class How>
 K2K_DEVICE inline void make_steps(const Job& job) {
   K2K_LOCAL(Shared, shared);
   const bool first = k2k::item_rank() == 0;
   long statm = -1;
   if (first) {
-    statm = k2k::open(k2k::work_item, job.statm, 0);
+    statm = How::open(job.statm);
     if (statm < 0) job.returned[2] = static_cast<std::uint64_t>(-statm);
   }
   for (std::uint32_t step = 0; step < job.steps; ++step) {
     change_roots(job, step);
     k2k::barrier();
     if (first) {
-      const std::int64_t resident = statm < 0 ? 0 : resident_bytes(static_cast<int>(statm));
+      const std::int64_t resident = statm < 0 ? 0 : resident_bytes<How>(static_cast<int>(statm));
       if (resident < 0) job.returned[2] = static_cast<std::uint64_t>(-resident);
       job.resident[step] = resident < 0 ? 0 : static_cast<std::uint64_t>(resident);
       shared.returns = job.watermark != 0 && job.resident[step] > job.watermark ? 1 : 0;
     }
     k2k::barrier();
     if (shared.returns != 0) {
-      step_and_return(job, step);
+      step_and_return<How>(job, step);
     } else {
       move_values(job, step);
     }
     k2k::barrier();
   }
-  if (first && statm >= 0) static_cast<void>(k2k::close(k2k::work_item, static_cast<int>(statm)));
+  if (first && statm >= 0) How::close(static_cast<int>(statm));
 }
 
 }  // namespace k2k::miniamr
