@@ -153,9 +153,10 @@ int run_display(DisplayFlags& flags, const Context& context) {
   if (!loaded) return complain_config(loaded.error());
   apps::share_cores(loaded.value());
   const RuntimeConfig& config = loaded.value().config;
-  flags.settings.by = flags.by == "serial"  ? display::By::serial
-                      : flags.by == "write" ? display::By::write
-                                            : display::By::map;
+  flags.settings.by = flags.by == "serial"    ? display::By::serial
+                      : flags.by == "threads" ? display::By::threads
+                      : flags.by == "write"   ? display::By::write
+                                              : display::By::map;
   return flags.asks ? ask(flags, config, context.json) : show(flags, config, context.json);
 }
 
@@ -173,7 +174,7 @@ Run add_display(CommandLine& line, Context& context) {
       .show_default()
       .last_wins();
   line.option("--by", flags->by, "Who draws, and whether by mmap or by reads and writes")
-      .one_of({"map", "write", "serial"})
+      .one_of({"map", "write", "threads", "serial"})
       .show_default()
       .last_wins();
   line.option("--geometry", flags->geometry,
@@ -181,6 +182,9 @@ Run add_display(CommandLine& line, Context& context) {
       .last_wins();
   line.option("--groups", settings.groups, "Work-groups to launch").within(1, 4096).last_wins();
   line.option("--items", settings.items, "Work-items a group").within(1, 1024).last_wins();
+  line.option("--threads", settings.threads, "Threads of --by threads; by default one a core")
+      .within(1, 256)
+      .last_wins();
   line.flag("--query", flags->asks,
             "Ask Linux of terminals, block devices and framebuffers, named instead of PICTURE");
   line.option("--generate", flags->generated, "Make a picture in this new file").type("FILE");
@@ -204,8 +208,9 @@ Command display_command() {
       .description =
           "The kernel opens PICTURE and the framebuffer, asks and sets the screen's form by ioctl, "
           "maps both and draws; all its calls are at kernel scope. By write: it reads the picture "
-          "and writes the screen, for devices that do not reach the host's pages. By serial: one "
-          "thread of the host. With --query a kernel asks Linux of terminals (TIOCGWINSZ), block "
+          "and writes the screen, for devices that do not reach the host's pages. By threads: "
+          "threads of the host, by the kernel's code. By serial: one thread. With --query a kernel "
+          "asks Linux of terminals (TIOCGWINSZ), block "
           "devices (BLKGETSIZE64, BLKSSZGET, BLKROGET) and framebuffers from device memory.",
       .examples = {{"k2k-display --generate picture.bmp", "Make a picture."},
                    {"k2k-display --terminal /dev/tty0 --seconds 10 picture.bmp",

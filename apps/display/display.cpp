@@ -9,7 +9,9 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "apps/common/device_blocks.hpp"
 #include "apps/common/input_file.hpp"
@@ -18,6 +20,7 @@
 #include "apps/display/serial.hpp"
 #include "apps/display/terminal_guard.hpp"
 #include "base/clock.hpp"
+#include "base/cores.hpp"
 #include "base/descriptor.hpp"
 
 namespace k2k::display {
@@ -80,8 +83,9 @@ std::string cut_text(const Settings& settings) {
                      settings.picture, settings.geometry ? " or " + settings.screen : "");
 }
 
-Result<Display> show_by_thread(const Settings& settings,
-                               const std::function<void(const Display&)>& shown) {
+// By::threads and By::serial.
+Result<Display> show_by_host(const Settings& settings,
+                             const std::function<void(const Display&)>& shown) {
   Answers answers{};
   Outcome outcome;
   Job job = job_of(settings);
@@ -90,8 +94,15 @@ Result<Display> show_by_thread(const Settings& settings,
   if (!settings.terminal.empty()) job.terminal = settings.terminal.c_str();
   job.answers = &answers;
   job.outcome = &outcome;
+  std::unique_ptr<apps::PartThreads> team;
+  if (settings.by == By::threads) {
+    auto made =
+        apps::PartThreads::create(settings.threads != 0 ? settings.threads : usable_cores());
+    if (!made) return made.error();
+    team = std::move(made.value());
+  }
   const Instant begin = now();
-  show_serially(job);
+  show_on_host(job, team.get());
   const double seconds = seconds_since(begin);
   const Display display = display_of(job, seconds);
   if (outcome.failures == 0) shown(display);
@@ -136,8 +147,8 @@ Result<Display> show(const Settings& settings, const RuntimeConfig& config,
   if (!settings.terminal.empty()) guard.emplace(settings.terminal);
   std::optional<apps::CutFileReport> report;
   if (job.maps) report.emplace(cut_text(settings));
-  if (settings.by == By::serial) {
-    const auto display = show_by_thread(settings, shown);
+  if (settings.by == By::serial || settings.by == By::threads) {
+    const auto display = show_by_host(settings, shown);
     if (guard) guard->release();
     return display;
   }

@@ -14,9 +14,10 @@
 namespace k2k::display {
 
 enum class By : std::uint8_t {
-  map,     // The kernel maps picture and screen: a device that reaches the host's pages.
-  write,   // The kernel reads the picture and writes the screen by calls: any device.
-  serial,  // One thread of the host maps both. No device.
+  map,      // The kernel maps picture and screen: a device that reaches the host's pages.
+  write,    // The kernel reads the picture and writes the screen by calls: any device.
+  threads,  // Threads of the host map both, and draw by the kernel's code. No device.
+  serial,   // One thread of the host maps both, and draws by a loop of its own. No device.
 };
 
 // A plain file as screen.
@@ -36,6 +37,7 @@ struct Settings {
   std::optional<Geometry> geometry;  // The screen is a plain file, made if it is missing.
   std::uint32_t groups = 0;          // 0: the device's default.
   std::uint32_t items = 0;
+  std::uint32_t threads = 0;  // Of By::threads; 0: one a core.
 };
 
 struct Display {
@@ -48,9 +50,9 @@ struct Display {
 // Shows the picture, calls `shown`, and gives the terminal back once that returns. Errors: as
 // Runtime::create() and launch(); the errno of a call that failed, with the file and the remedy;
 // EINVAL (a file that is no such picture, a screen without colours); EIO (a file that became
-// shorter, By::write); ENOTSUP (By::map on a device that does not reach the host's pages). A mapped
-// file that became shorter ends the process, with one line and status 1. If the process dies
-// meanwhile, a child of it gives the terminal back (terminal_guard.hpp).
+// shorter, By::write); EAGAIN (no thread); ENOTSUP (By::map on a device that does not reach the
+// host's pages). A mapped file that became shorter ends the process, with one line and status 1. If
+// the process dies meanwhile, a child of it gives the terminal back (terminal_guard.hpp).
 Result<Display> show(const Settings& settings, const RuntimeConfig& config,
                      const std::function<void(const Display&)>& shown);
 

@@ -146,7 +146,7 @@ class DisplayTest : public testing::Test {
   const TemporaryFolder folder_ = TemporaryFolder::create("k2k-display").value();
 };
 
-constexpr By all_ways[] = {By::map, By::write, By::serial};
+constexpr By all_ways[] = {By::map, By::write, By::threads, By::serial};
 
 TEST(Abi, is_that_of_linux) {
   static_assert(sizeof(abi::Variable) == sizeof(fb_var_screeninfo));
@@ -348,7 +348,7 @@ TEST_F(DisplayTest, a_picture_that_becomes_shorter_while_it_is_drawn_is_told) {
     ::unlink(settings.screen.c_str());
     return shown ? std::string() : shown.error().message;
   };
-  for (const By by : {By::map, By::serial}) {
+  for (const By by : {By::map, By::threads, By::serial}) {
     EXPECT_EXIT(while (true) show_cut(by), testing::ExitedWithCode(1),
                 "k2k-display: .*picture.bmp or .*screen became shorter while it was drawn");
   }

@@ -172,4 +172,15 @@ K2K_HD inline void draw_part(const Screen& screen, const Picture& picture, const
   }
 }
 
+// A whole line. `file` and `memory`: the picture's file and the screen, mapped.
+K2K_HD inline void draw_line(const Screen& screen, const Picture& picture, std::uint32_t line,
+                             const unsigned char* file, unsigned char* memory, std::uint32_t rank,
+                             std::uint32_t lanes) {
+  const Part part{line, 0, screen.width};
+  const Shown shown = shown_in(screen, picture, part);
+  const std::uint64_t from =
+      picture.row_at(shown.row) + std::uint64_t{shown.begin} * (picture.bits / 8);
+  draw_part(screen, picture, part, shown, file + from, memory + screen.line_at(line), rank, lanes);
+}
+
 }  // namespace k2k::display

@@ -90,6 +90,13 @@ bool take_terminal(const Job& job) {
          fail(job, Step::set_mode);
 }
 
+// A line a part, by the kernel's code.
+void draw_by_threads(const Screen& screen, const Picture& picture, const unsigned char* file,
+                     unsigned char* memory, apps::PartThreads& threads) {
+  threads.run(screen.height,
+              [&](std::uint32_t line) { draw_line(screen, picture, line, file, memory, 0, 1); });
+}
+
 void draw(const Screen& screen, const Picture& picture, const unsigned char* file,
           unsigned char* memory) {
   const std::int32_t left = -first_shown(screen.width, picture.width);
@@ -110,7 +117,7 @@ void draw(const Screen& screen, const Picture& picture, const unsigned char* fil
   }
 }
 
-bool show_on(const Job& job, int picture_file, const Picture& picture) {
+bool show_on(const Job& job, int picture_file, const Picture& picture, apps::PartThreads* threads) {
   const Descriptor file(::open(job.screen, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
   if (!file.open()) return fail(job, Step::open_screen);
   Screen screen;
@@ -121,21 +128,25 @@ bool show_on(const Job& job, int picture_file, const Picture& picture) {
   const Mapping memory(screen.memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.number());
   if (!memory.ok()) return fail(job, Step::map_screen);
   if (!take_terminal(job)) return false;
-  draw(screen, picture, pixels.bytes(), memory.bytes());
+  if (threads == nullptr) {
+    draw(screen, picture, pixels.bytes(), memory.bytes());
+  } else {
+    draw_by_threads(screen, picture, pixels.bytes(), memory.bytes(), *threads);
+  }
   return job.plain || job.answers->fixed.y_pan_step == 0 ||
          ::ioctl(file.number(), abi::pan_display, &job.answers->now) == 0 || fail(job, Step::pan);
 }
 
 }  // namespace
 
-void show_serially(const Job& job) {
+void show_on_host(const Job& job, apps::PartThreads* threads) {
   const Descriptor file(::open(job.picture, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
   if (!file.open()) {
     fail(job, Step::open_picture);
     return;
   }
   Picture picture;
-  if (judge_file(job, file.number(), picture)) show_on(job, file.number(), picture);
+  if (judge_file(job, file.number(), picture)) show_on(job, file.number(), picture, threads);
 }
 
 }  // namespace k2k::display

@@ -69,12 +69,8 @@ struct Canvas {
 K2K_DEVICE inline void draw_mapped(const Canvas& canvas) {
   for (std::uint32_t line = k2k::group_rank(); line < canvas.screen.height;
        line += k2k::group_count()) {
-    const Part part{line, 0, canvas.screen.width};
-    const Shown shown = shown_in(canvas.screen, canvas.picture, part);
-    const std::uint64_t from =
-        canvas.picture.row_at(shown.row) + std::uint64_t{shown.begin} * (canvas.picture.bits / 8);
-    draw_part(canvas.screen, canvas.picture, part, shown, canvas.pixels + from,
-              canvas.memory + canvas.screen.line_at(line), k2k::item_rank(), k2k::group_size());
+    draw_line(canvas.screen, canvas.picture, line, canvas.pixels, canvas.memory, k2k::item_rank(),
+              k2k::group_size());
   }
 }
 
