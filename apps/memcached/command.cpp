@@ -43,6 +43,7 @@ double quantile(std::vector<double>& values, double at) {
 memcached::By way_of(const MemcachedFlags& flags) {
   return flags.by == "relaunch"  ? memcached::By::relaunch
          : flags.by == "threads" ? memcached::By::threads
+         : flags.by == "direct"  ? memcached::By::direct
                                  : memcached::By::kernel;
 }
 
@@ -50,7 +51,8 @@ memcached::By way_of(const MemcachedFlags& flags) {
 // on every core would contend with them.
 void share_cores(LoadedConfig& loaded, memcached::By by) {
   const std::uint32_t cores = usable_cores();
-  apps::share_cores(loaded, by == memcached::By::kernel ? cores / 2 : cores);
+  apps::share_cores(loaded,
+                    by == memcached::By::kernel || by == memcached::By::direct ? cores / 2 : cores);
 }
 
 // The load of a server that is there, or of one that lives as long as the load.
@@ -148,7 +150,7 @@ Run add_memcached(CommandLine& line, Context& context) {
       .within(0, 65535)
       .show_default();
   line.option("--by", flags->by, "Who receives, looks up and answers")
-      .one_of({"kernel", "relaunch", "threads", "memcached"})
+      .one_of({"kernel", "direct", "relaunch", "threads", "memcached"})
       .show_default()
       .last_wins();
   line.option("--buckets", server.buckets, "Buckets of the table")
@@ -196,7 +198,8 @@ Command memcached_command() {
           "Serves the binary protocol of memcached over UDP on the loopback address: GET and SET, "
           "values of up to 1,024 bytes, a table of fixed size. By kernel: work-groups receive the "
           "datagrams, look keys up and send the answers by their own system calls; threads of the "
-          "host serve SET. By relaunch: the kernel ends at every system call, and the host makes "
+          "host serve SET. By direct: the kernel's calls are made by libc on its own thread. By "
+          "relaunch: the kernel ends at every system call, and the host makes "
           "it. By threads: no device. By memcached: Debian's, of which --load is the client. It "
           "serves until SIGINT, SIGTERM or SIGHUP. With --load it "
           "is the client, of any server of the protocol, and prints rate and latency.",

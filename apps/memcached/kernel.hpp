@@ -8,8 +8,9 @@
 namespace k2k::memcached {
 
 enum class Pieces : std::uint8_t {
-  whole,  // The kernel makes its calls by K2K and ends when the host asks for it.
-  split,  // One launch is one piece; the host makes the calls between two pieces.
+  whole,   // The kernel makes its calls by K2K and ends when the host asks for it.
+  direct,  // The same with calls of libc on the kernel's own thread: the cpu backend alone.
+  split,   // One launch is one piece; the host makes the calls between two pieces.
 };
 
 namespace on_cpu {
@@ -21,7 +22,7 @@ namespace on_gpu {  // Weak: nullptr in a program without code for GPUs.
                                                 Pieces pieces, const Job& job);
 }
 
-// Errors: as Runtime::launch().
+// Errors: as Runtime::launch(); ENOTSUP (direct calls on another device than the host's cores).
 inline Result<LaunchReport> launch_serve(Runtime& runtime, const LaunchShape& shape, Pieces pieces,
                                          const Job& job) {
   if (on_gpu::launch_serve != nullptr && runtime.device().platform != "cpu") {

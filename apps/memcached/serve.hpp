@@ -5,6 +5,8 @@
 // A datagram without a request ends the group if the host has asked for it: the host sends such a
 // one for each group.
 //
+// `How` makes the calls: Wrapped by K2K, or direct.hpp's by libc.
+//
 // Threading: device code; every item of a group calls serve().
 
 #include "apps/memcached/job.hpp"
@@ -53,6 +55,23 @@ K2K_DEVICE inline bool is_to_stop(const Job& job, Talk& talk) {
   return stop;
 }
 
+struct Wrapped {
+  K2K_DEVICE static long receive(const Job& job, Seat& seat) {
+    return k2k::recvfrom(k2k::work_group, k2k::relaxed, job.socket, seat.request,
+                         sizeof(seat.request), 0, seat.address, &seat.address_length);
+  }
+  K2K_DEVICE static long answer(const Job& job, const Seat& seat, std::size_t bytes) {
+    return k2k::sendto(k2k::work_group, k2k::relaxed, job.socket, seat.answer, bytes, 0,
+                       seat.address, static_cast<std::uint32_t>(address_bytes));
+  }
+  // With the client's address before the datagram.
+  K2K_DEVICE static long forward(const Job& job, const Seat& seat, std::size_t bytes) {
+    return k2k::sendto(k2k::work_group, k2k::relaxed, job.inner_from, seat.address, bytes, 0,
+                       nullptr, 0u);
+  }
+};
+
+template <class How>
 K2K_SHARED_CODE K2K_DEVICE inline void serve(const Job& job) {
   K2K_LOCAL(Talk, talk);
   K2K_LOCAL(Copies, copies);
@@ -63,8 +82,7 @@ K2K_SHARED_CODE K2K_DEVICE inline void serve(const Job& job) {
   const bool first = k2k::item_rank() == 0;
   while (true) {
     if (first) seat.address_length = address_bytes;
-    const long got = k2k::recvfrom(k2k::work_group, k2k::relaxed, job.socket, seat.request,
-                                   sizeof(seat.request), 0, seat.address, &seat.address_length);
+    const long got = How::receive(job, seat);
     const unsigned char* const datagram = reach_datagram(job, seat, got, copies);
     const Request request = parse(datagram, got < 0 ? 0 : static_cast<std::size_t>(got));
     if (request.kind == Kind::garbage) {
@@ -75,12 +93,10 @@ K2K_SHARED_CODE K2K_DEVICE inline void serve(const Job& job) {
     long sent = 0;
     if (request.kind == Kind::get) {
       const std::size_t bytes = answer_get(lanes, talk, job.table, request, datagram, seat.answer);
-      sent = k2k::sendto(k2k::work_group, k2k::relaxed, job.socket, seat.answer, bytes, 0,
-                         seat.address, static_cast<std::uint32_t>(address_bytes));
+      sent = How::answer(job, seat, bytes);
       if (first) add_one(counted.gets, counters.gets);
     } else {
-      sent = k2k::sendto(k2k::work_group, k2k::relaxed, job.inner_from, seat.address,
-                         address_bytes + static_cast<std::size_t>(got), 0, nullptr, 0u);
+      sent = How::forward(job, seat, address_bytes + static_cast<std::size_t>(got));
       if (first) add_one(counted.forwarded, counters.forwarded);
     }
     if (first && sent < 0) add_one(counted.unsent, counters.unsent);

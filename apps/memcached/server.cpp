@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,6 +34,7 @@ constexpr std::uint32_t items_default_gpu = 256;  // Nearly all words of an elem
 constexpr std::uint32_t groups_default_gpu = 16;  // A GPU has more units than there are clients.
 constexpr int look_ms = 10;                       // Between two looks for the end.
 constexpr int receive_bytes = 4 << 20;
+constexpr timeval receive_limit{0, 1'000};  // Of By::direct, where a call holds its unit.
 
 Error failed_at(const std::string& what) {
   return Error{errno, fmt::format("{}: {}", what, std::strerror(errno))};
@@ -69,6 +71,9 @@ Status Server::open_sockets() {
   socket_ = Descriptor(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket_.open()) return failed_at("no UDP socket");
   ::setsockopt(socket_.number(), SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof(receive_bytes));
+  if (options_.by == By::direct) {
+    ::setsockopt(socket_.number(), SOL_SOCKET, SO_RCVTIMEO, &receive_limit, sizeof(receive_limit));
+  }
   sockaddr_in address = loopback(options_.port);
   socklen_t length = sizeof(address);
   auto* const plain = reinterpret_cast<sockaddr*>(&address);
@@ -101,9 +106,11 @@ Status Server::make_job(const RuntimeConfig& config) {
     runtime_ = std::make_unique<Runtime>(std::move(runtime).value());
     blocks_ = std::make_unique<apps::DeviceBlocks>(*runtime_);
     const DeviceInfo& device = runtime_->device();
-    const bool serves_inline = config.server.bottom_half == server::BottomHalfMode::on_unit;
+    // A call of libc that waits holds up the unit's other groups.
+    const bool one_a_unit =
+        options_.by == By::direct || config.server.bottom_half == server::BottomHalfMode::on_unit;
     shape_.groups = device.compute_units * (options_.by == By::relaunch ? split_groups_per_unit
-                                            : serves_inline             ? groups_per_inline_unit
+                                            : one_a_unit                ? groups_per_inline_unit
                                                                         : groups_per_unit);
     const bool on_gpu = device.platform != "cpu";
     if (on_gpu && options_.by == By::kernel) {
@@ -171,8 +178,9 @@ Status Server::start_threads() {
 }
 
 void Server::serve_kernel() {
-  if (options_.by == By::kernel) {
-    auto report = launch_serve(*runtime_, shape_, Pieces::whole, job_);
+  if (options_.by != By::relaunch) {
+    auto report = launch_serve(*runtime_, shape_,
+                               options_.by == By::direct ? Pieces::direct : Pieces::whole, job_);
     if (!report) launched_ = report.error();
   } else {
     const auto launch = [&]() -> Status {

@@ -5,7 +5,8 @@
 //   kernel, relaunch   groups receive all datagrams, answer GETs, and forward the rest over an
 //   inner
 //                      pair of sockets to the threads, which answer the client themselves
-//   threads            threads receive and answer everything: the CPU's counterpart
+//   direct             the same, with the groups' calls by libc: the cpu backend alone, a group a
+//   unit threads            threads receive and answer everything: the CPU's counterpart
 //
 // Threading: start() and stop() from one thread; counters() from any.
 
@@ -23,7 +24,7 @@
 
 namespace k2k::memcached {
 
-enum class By : std::uint8_t { kernel, relaunch, threads };
+enum class By : std::uint8_t { kernel, direct, relaunch, threads };
 
 struct ServerOptions {
   By by = By::kernel;

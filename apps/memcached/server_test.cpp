@@ -1,5 +1,5 @@
-// Goal: the server answers by kernel, by relaunch and by threads alike; what it stored it finds;
-// wrong requests get memcached's codes, garbage gets nothing and harms nobody; a full bucket
+// Goal: the server answers by kernel, direct, by relaunch and by threads alike; what it stored it
+// finds; wrong requests get memcached's codes, garbage gets nothing and harms nobody; a full bucket
 // refuses new keys and keeps its old ones; answers under concurrent SETs are linearizable. Method:
 // clients over the loopback address.
 
@@ -188,16 +188,20 @@ TEST_P(ServerTest, serves_the_load_without_a_wrong_answer) {
 
 std::string name_of_way(const testing::TestParamInfo<By>& way) {
   return way.param == By::kernel     ? "by_kernel"
+         : way.param == By::direct   ? "by_direct"
          : way.param == By::relaunch ? "by_relaunch"
                                      : "by_threads";
 }
-INSTANTIATE_TEST_SUITE_P(Each, ServerTest, testing::Values(By::kernel, By::relaunch, By::threads),
+INSTANTIATE_TEST_SUITE_P(Each, ServerTest,
+                         testing::Values(By::kernel, By::direct, By::relaunch, By::threads),
                          name_of_way);
 
 TEST(Server, has_one_group_for_each_unit_that_serves_its_own_calls) {
   RuntimeConfig config = apps::small_device(2);
   EXPECT_EQ(Server::start({}, config).value()->groups(), 4u) << "a thread of the host serves";
   EXPECT_EQ(Server::start({.by = By::relaunch}, config).value()->groups(), 8u);
+  EXPECT_EQ(Server::start({.by = By::direct}, config).value()->groups(), 2u)
+      << "a call that waits holds the unit";
   config.device.rings = config.server.top_halves = 2;
   config.server.bottom_half = server::BottomHalfMode::on_unit;
   const auto server = Server::start({}, config);
