@@ -6,6 +6,15 @@
 // threads of the host without a device, and Debian's memcached. Each is loaded by four clients,
 // each with one request at a time, as processes of their own that take turns in random order, 20
 // times as in the figure. The clients run on the same cores as the servers.
+//
+// Two more servers lie between the threads and the kernel, so that the ratio of these two is a
+// product of steps, each of which changes one thing:
+//
+//   threads ─▶ unit threads ─▶ direct ─▶ kernel
+//          fewer threads   a kernel's form   calls by K2K
+//
+// "unit threads" are as many as the kernel's units, and "direct" is the kernel with calls of libc
+// on its own threads. A round's steps multiply to its whole, and so do their geometric means.
 
 #include <algorithm>
 #include <cerrno>
@@ -13,6 +22,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "base/cores.hpp"
 #include "bench/command/app_run.hpp"
 #include "bench/command/bench.hpp"
 #include "bench/command/goal.hpp"
@@ -25,6 +35,24 @@ constexpr Goal beside_relaunch = {"memcached", "kernel / relaunch, requests a se
 constexpr Goal beside_threads = {"memcached", "threads / kernel, requests a second"};
 
 constexpr std::uint32_t figure_runs = 20;  // Of each server, in figure 3.15.
+
+struct ChainStep {
+  const char* name;
+  const char* faster;
+  const char* slower;
+};
+constexpr ChainStep chain[] = {
+    {"threads / unit threads: fewer threads", "threads", "unit threads"},
+    {"unit threads / direct: a kernel's form", "unit threads", "direct"},
+    {"direct / kernel: calls by K2K", "direct", "kernel"},
+    {"threads / kernel: the product", "threads", "kernel"},
+};
+
+// The options of a server. The kernel has a unit for two cores (apps/memcached/command.cpp).
+std::vector<std::string> way_of(const std::string& server) {
+  if (server != "unit threads") return {"--by", server};
+  return {"--by", "threads", "--threads", std::to_string(std::max(usable_cores() / 2, 1u))};
+}
 
 struct ServerSamples {
   Samples per_s;
@@ -39,15 +67,20 @@ Result<nlohmann::ordered_json> memcached_servers(const RuntimeConfig&, Effort ef
   const bool brief = effort == Effort::brief;
   auto app = AppRun::find("memcached", "memcached");
   if (!app) return app.error();
-  std::vector<std::string> servers = {"memcached", "threads", "relaunch", "kernel"};
+  std::vector<std::string> servers = {"memcached", "threads", "unit threads",
+                                      "relaunch",  "direct",  "kernel"};
   const auto load = [&](const std::string& server, const char* seconds) {
-    return app->run({"--load", "--by", server, "--buckets", "16", "--elements", "1024", "--keys",
-                     brief ? "1000" : "14000", "--value-bytes", "1000", "--seconds", seconds});
+    std::vector<std::string> words = way_of(server);
+    words.insert(words.end(),
+                 {"--load", "--buckets", "16", "--elements", "1024", "--keys",
+                  brief ? "1000" : "14000", "--value-bytes", "1000", "--seconds", seconds});
+    return app->run(words);
   };
   // Debian's memcached may be missing; the others must work.
   if (!load("memcached", "0.01")) servers.erase(servers.begin());
   std::map<std::string, ServerSamples> samples;
   std::map<std::string, std::vector<double>> ratios;  // A value a run.
+  std::map<std::string, std::vector<double>> steps;   // Of the chain, by name.
   std::vector<double> kernel_by_relaunch;
   std::vector<double> threads_by_kernel;
   std::uint64_t lost = 0;
@@ -80,6 +113,9 @@ Result<nlohmann::ordered_json> memcached_servers(const RuntimeConfig&, Effort ef
       ratios[server + " / kernel, p99"].push_back(latency[server].second /
                                                   latency["kernel"].second);
     }
+    for (const ChainStep& step : chain) {
+      steps[step.name].push_back(now[step.faster] / now[step.slower]);
+    }
     kernel_by_relaunch.push_back(now["kernel"] / now["relaunch"]);
     threads_by_kernel.push_back(now["threads"] / now["kernel"]);
   }
@@ -96,11 +132,14 @@ Result<nlohmann::ordered_json> memcached_servers(const RuntimeConfig&, Effort ef
   }
   nlohmann::ordered_json beside;
   for (const auto& [name, values] : ratios) beside.push_back(ratio_row(name.c_str(), values));
+  nlohmann::ordered_json parts;
+  for (const ChainStep& step : chain) parts.push_back(ratio_row(step.name, steps[step.name]));
   return nlohmann::ordered_json{
       {"runs", runs},
       {"lost", lost},
       {"servers", table},
       {"beside", beside},
+      {"chain", parts},
       {"goals", nlohmann::ordered_json::array({goal_row(beside_relaunch, kernel_by_relaunch),
                                                goal_row(beside_threads, threads_by_kernel)})}};
 }

@@ -205,6 +205,12 @@ TEST_F(Bench, memcached_has_a_row_for_each_server) {
   EXPECT_EQ(result["servers"].back()["server"], "kernel");
   EXPECT_EQ(result["goals"].size(), 2u);
   EXPECT_EQ(result["runs"], 2);
+  // The steps from threads to the kernel multiply to the whole.
+  const json& chain = result["chain"];
+  ASSERT_EQ(chain.size(), 4u);
+  double product = 1;
+  for (std::size_t step = 0; step < 3; ++step) product *= chain[step]["seen"].get<double>();
+  EXPECT_NEAR(product / chain[3]["seen"].get<double>(), 1, 0.02) << chain.dump();
   // Rate, p50 and p99 of the kernel beside each other server.
   ASSERT_EQ(result["beside"].size(), 3 * (result["servers"].size() - 1));
   for (const json& row : result["beside"]) {
