@@ -24,6 +24,13 @@ inline constexpr std::size_t page_bytes = 4096;
 // result looks; do not record its figures.
 enum class Effort : std::uint8_t { full, brief };
 
+// The options of a run.
+struct Choice {
+  Effort effort = Effort::full;
+  std::string only = {};     // A regular expression (ECMAScript) for the cells; empty: all.
+  std::uint32_t rounds = 0;  // 0: as many as the benchmark chooses.
+};
+
 struct Benchmark {
   const char* name;
   const char* question;
@@ -42,6 +49,12 @@ struct Benchmark {
   // the benchmark chooses (0).
   Result<nlohmann::ordered_json> (*run_rounds)(const RuntimeConfig& config, Effort effort,
                                                std::uint32_t rounds) = nullptr;
+  // Instead of `run`, for a benchmark with both. Errors: EINVAL, as run_only.
+  Result<nlohmann::ordered_json> (*run_chosen)(const RuntimeConfig& config,
+                                               const Choice& choice) = nullptr;
+
+  [[nodiscard]] bool has_only() const { return run_only != nullptr || run_chosen != nullptr; }
+  [[nodiscard]] bool has_rounds() const { return run_rounds != nullptr || run_chosen != nullptr; }
 };
 inline constexpr int rounds_least = 2;  // An interval needs two.
 inline constexpr int rounds_most = 1'000;
@@ -75,6 +88,9 @@ Result<nlohmann::ordered_json> atomics(const RuntimeConfig& config, Effort effor
 Result<nlohmann::ordered_json> file_reads(const RuntimeConfig& config, Effort effort,
                                           const std::string& only);
 Result<nlohmann::ordered_json> miniamr_memory(const RuntimeConfig& config, Effort effort);
+Result<nlohmann::ordered_json> applications_beside_libc(const RuntimeConfig& config,
+                                                        const Choice& choice);
+Result<nlohmann::ordered_json> demand_runs(const RuntimeConfig& config, const Choice& choice);
 Result<nlohmann::ordered_json> mapped_inputs(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> file_writes(const RuntimeConfig& config, Effort effort);
 Result<nlohmann::ordered_json> route_model(const RuntimeConfig& config, Effort effort);

@@ -68,6 +68,13 @@ const std::vector<Benchmark>& benchmarks() {
        "the same bits; thesis: CoMD saves no memory on demand and loses little time, and gains up "
        "to 9.7 % by pages of 2 MB, miniFE nothing",
        true},
+      {"applications", "What does each program pay for K2K, beside the same code with libc?",
+       nullptr, "the same answers", true, true, nullptr, nullptr, applications_beside_libc},
+      {"demand", "What memory and time do pages on demand save and cost? (figures 4.8, 4.9)",
+       nullptr,
+       "the same bits; thesis: BPT needs far less memory, XSBench the less the fewer its lookups, "
+       "graph500 and CoMD as much; little or no time lost",
+       true, true, nullptr, nullptr, demand_runs},
       {"memcached", "What does a memcached gain that answers from a kernel? (figure 3.15)", nullptr,
        "no wrong answer; thesis: 30 to 40 % in rate and latency", true, true, nullptr,
        memcached_servers},
@@ -145,6 +152,9 @@ struct BenchFlags {
 Result<nlohmann::ordered_json> result_of(const bench::Benchmark& benchmark, const BenchFlags& flags,
                                          const RuntimeConfig& config) {
   const auto effort = flags.brief ? bench::Effort::brief : bench::Effort::full;
+  if (benchmark.run_chosen != nullptr) {
+    return benchmark.run_chosen(config, {effort, flags.only, flags.rounds});
+  }
   if (benchmark.run_only != nullptr) return benchmark.run_only(config, effort, flags.only);
   if (benchmark.run_rounds != nullptr) return benchmark.run_rounds(config, effort, flags.rounds);
   return benchmark.run(config, effort);
@@ -156,11 +166,11 @@ int run_one(const bench::Benchmark& benchmark, const BenchFlags& flags, const Co
     return complain(fmt::format("bench {}: has no --brief; leave it out", benchmark.name),
                     exit_usage);
   }
-  if (!flags.only.empty() && benchmark.run_only == nullptr) {
+  if (!flags.only.empty() && !benchmark.has_only()) {
     return complain(fmt::format("bench {}: has no --only; leave it out", benchmark.name),
                     exit_usage);
   }
-  if (flags.rounds != 0 && benchmark.run_rounds == nullptr) {
+  if (flags.rounds != 0 && !benchmark.has_rounds()) {
     return complain(fmt::format("bench {}: has no --runs; leave it out", benchmark.name),
                     exit_usage);
   }
@@ -204,52 +214,55 @@ int list(const Context& context) {
 }  // namespace
 
 Command bench_command() {
-  return {
-      .name = "bench",
-      .summary = bench_summary,
-      .description =
-          "Runs one whole-system benchmark in under 50 seconds (a soak, memcached: minutes). Its "
-          "reference (a cache-line round trip, a plain system call) is measured in the same "
-          "run, so the ratio holds on a noisy machine. The last line of --json is one object. "
-          "A goal is met, missed, or cannot be told from this run. A missed goal sets exit "
-          "status 1, but not with --brief, and not if the run itself showed that the goal "
-          "cannot be reached on this machine. The goals:" +
-          goals_of_all(),
-      .examples = {{"k2k bench", "The benchmarks and their goals."},
-                   {"k2k bench roundtrip", "Cost of one call from device code."},
-                   {"k2k bench pread --json", "As JSON."},
-                   {"k2k bench memcached --runs 5", "Each server five times."},
-                   {"k2k bench reads --only '64 KiB, 0 %'", "The cold cells of 64 KiB."}},
-      .exits =
-          {{exit_failure,
-            "A goal is missed, or the run failed; one line on standard error gives the reason. "
-            "A result was printed only in the first case."}},
-      .has_json = true,
-      .add = [](CommandLine& line, Context& context) -> Run {
-        auto flags = std::make_shared<BenchFlags>();
-        std::vector<std::string> names;
-        for (const bench::Benchmark& benchmark : bench::benchmarks()) {
-          names.emplace_back(benchmark.name);
-        }
-        line.option("NAME", flags->name,
-                    fmt::format("Which: {}; none lists them", fmt::join(names, ", ")))
-            .one_of(names);
-        line.flag("--brief", flags->brief,
-                  "A second or two: whether it works, not figures to compare");
-        line.option("--only", flags->only,
-                    "Of reads: the cells in whose names this regular expression is found; "
-                    "such a name is 'random 64 KiB, 0 % in 128 KiB, 1 thread'");
-        line.option("--runs", flags->rounds,
-                    "Of memcached: the runs of each server; by default 20, as figure 3.15")
-            .within(bench::rounds_least, bench::rounds_most);
-        return [&context, flags] {
-          if (flags->name.empty()) return list(context);
-          for (const bench::Benchmark& benchmark : bench::benchmarks()) {
-            if (flags->name == benchmark.name) return run_one(benchmark, *flags, context);
-          }
-          return exit_usage;
-        };
-      }};
+  return {.name = "bench",
+          .summary = bench_summary,
+          .description =
+              "Runs one whole-system benchmark in under 50 seconds (a soak, memcached, "
+              "applications, demand: minutes). Its "
+              "reference (a cache-line round trip, a plain system call) is measured in the same "
+              "run, so the ratio holds on a noisy machine. The last line of --json is one object. "
+              "A goal is met, missed, or cannot be told from this run. A missed goal sets exit "
+              "status 1, but not with --brief, and not if the run itself showed that the goal "
+              "cannot be reached on this machine. The goals:" +
+              goals_of_all(),
+          .examples = {{"k2k bench", "The benchmarks and their goals."},
+                       {"k2k bench roundtrip", "Cost of one call from device code."},
+                       {"k2k bench pread --json", "As JSON."},
+                       {"k2k bench memcached --runs 5", "Each server five times."},
+                       {"k2k bench reads --only '64 KiB, 0 %'", "The cold cells of 64 KiB."}},
+          .exits =
+              {{exit_failure,
+                "A goal is missed, or the run failed; one line on standard error gives the reason. "
+                "A result was printed only in the first case."}},
+          .has_json = true,
+          .add = [](CommandLine& line, Context& context) -> Run {
+            auto flags = std::make_shared<BenchFlags>();
+            std::vector<std::string> names;
+            for (const bench::Benchmark& benchmark : bench::benchmarks()) {
+              names.emplace_back(benchmark.name);
+            }
+            line.option("NAME", flags->name,
+                        fmt::format("Which: {}; none lists them", fmt::join(names, ", ")))
+                .one_of(names);
+            line.flag("--brief", flags->brief,
+                      "A second or two: whether it works, not figures to compare");
+            line.option(
+                "--only", flags->only,
+                "Of reads, applications and demand: the cells in whose names this regular "
+                "expression is found; such a name is 'random 64 KiB, 0 % in 128 KiB, 1 thread' "
+                "or 'comd, pinned'");
+            line.option("--runs", flags->rounds,
+                        "Of memcached: the runs of each server; by default 20, as figure 3.15. Of "
+                        "applications and demand: the rounds")
+                .within(bench::rounds_least, bench::rounds_most);
+            return [&context, flags] {
+              if (flags->name.empty()) return list(context);
+              for (const bench::Benchmark& benchmark : bench::benchmarks()) {
+                if (flags->name == benchmark.name) return run_one(benchmark, *flags, context);
+              }
+              return exit_usage;
+            };
+          }};
 }
 
 }  // namespace k2k::cli

@@ -74,6 +74,7 @@ Result<nlohmann::ordered_json> signal_search_ways(const RuntimeConfig&, Effort e
                      {"sd_ms", rounded(seconds[way].deviation() * 1e3)}});
   }
   return nlohmann::ordered_json{
+      {"runs", signals_by_direct.size()},
       {"blocks", digests.size()},
       {"digests_identical", true},  // The loop ends with an error otherwise.
       {"swept", swept},

@@ -103,7 +103,8 @@ Result<nlohmann::ordered_json> wordcount_ways(const RuntimeConfig&, Effort effor
   goals.push_back(goal_row(kernel_warm, warm.relaunch_by_kernel));
   goals.push_back(goal_row(kernel_cold, cold.relaunch_by_kernel));
   goals.push_back(goal_row(overhead, warm.kernel_by_direct));
-  return nlohmann::ordered_json{{"tree", tree.top()},
+  return nlohmann::ordered_json{{"runs", warm.relaunch_by_kernel.size()},
+                                {"tree", tree.top()},
                                 {"files", tree.files()},
                                 {"bytes", tree.bytes()},
                                 {"strings", counts.size()},

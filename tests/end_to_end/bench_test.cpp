@@ -117,6 +117,7 @@ TEST_F(Bench, wordcount_has_the_same_counts_in_every_way) {
     EXPECT_GT(way["cold_ms"].get<double>(), 0) << way;
   }
   EXPECT_EQ(result["goals"].size(), 3u);
+  EXPECT_EQ(result["runs"], 4) << "warm; half as many are cold";
 }
 
 TEST_F(Bench, signal_search_has_the_same_digests_in_every_way) {
@@ -130,6 +131,7 @@ TEST_F(Bench, signal_search_has_the_same_digests_in_every_way) {
   for (const json& way : result["ways"]) EXPECT_GT(way["ms"].get<double>(), 0) << way;
   EXPECT_EQ(result["gain"].size(), 1u);
   EXPECT_EQ(result["goals"].size(), 1u);
+  EXPECT_EQ(result["runs"], 2);
 }
 
 TEST_F(Bench, miniamr_has_the_same_cells_with_each_watermark) {
@@ -190,6 +192,63 @@ TEST_F(Bench, graph500_has_the_same_levels_in_every_mode) {
   }
   EXPECT_EQ(result["times"].size(), 4 + 2 * huge);
   EXPECT_EQ(result["goals"].size(), 1u);
+}
+
+TEST_F(Bench, applications_has_a_row_for_each_comparison) {
+  const json result = brief("applications");
+  EXPECT_TRUE(result["answers_identical"].get<bool>());
+  std::set<std::string> names;
+  for (const json& row : result["rows"]) {
+    names.insert(row["program"].get<std::string>());
+    EXPECT_GT(row["device_ms"].get<double>(), 0) << row;
+    EXPECT_GT(row["direct_ms"].get<double>(), 0) << row;
+    EXPECT_EQ(row["rounds"], 2) << row;
+    EXPECT_EQ(row["at_most"], 1.15) << row;
+    const bool demand = row["program"].get<std::string>().ends_with("demand");
+    EXPECT_EQ(row["demand_pages"].get<int>() > 0, demand) << row;
+  }
+  EXPECT_EQ(names.size() + result["left_out"].size(), 15u);  // One row of each may be missing.
+  EXPECT_TRUE(names.contains("miniamr") && names.contains("comd, demand"));
+}
+
+TEST_F(Bench, applications_measures_the_chosen_programs) {
+  const Outcome outcome = bench("applications --brief --only '^comd' --runs 3 --json");
+  ASSERT_EQ(outcome.status, 0) << outcome.out;
+  const json result = json::parse(outcome.out);
+  ASSERT_EQ(result["rows"].size(), 2u);
+  EXPECT_EQ(result["rows"][0]["goal"], "comd, pinned");
+  EXPECT_EQ(result["rows"][1]["rounds"], 3);
+  for (const char* const name : {"applications", "demand"}) {
+    const std::string of = std::string("k2k: bench ") + name + ": --only '";
+    const Outcome nothing = bench(std::string(name) + " --brief --only nothing 2>&1");
+    EXPECT_EQ(nothing.status, 1);
+    EXPECT_EQ(nothing.out, of + "nothing' names no program\n");
+    const Outcome wrong = bench(std::string(name) + " --brief --only '(' 2>&1");
+    EXPECT_EQ(wrong.status, 1);
+    EXPECT_EQ(wrong.out, of + "(' is no regular expression\n");
+  }
+}
+
+TEST_F(Bench, demand_has_memory_over_time_and_the_parts_of_the_time) {
+  const json result = brief("demand");
+  EXPECT_TRUE(result["answers_identical"].get<bool>());
+  ASSERT_EQ(result["programs"].size(), 5u);
+  for (const json& row : result["programs"]) {
+    EXPECT_GT(row["seen"].get<double>(), 0) << row;
+    for (const char* const mode : {"demand", "pinned"}) {
+      EXPECT_GT(row[std::string(mode) + "_ms"].get<double>(), 0) << row;
+      EXPECT_GT(row[std::string(mode) + "_device"].get<double>(), 0) << row;
+      EXPECT_GT(row[std::string(mode) + "_host"].get<double>(), 0) << row;
+    }
+  }
+  for (const char* const program : {"bpt", "xsbench", "graph500", "comd"}) {
+    const json& figure = result[std::string("memory_") + program];
+    ASSERT_EQ(figure["series"].size(), 4u) << program;
+    const json& cached = figure["series"]["pinned, page cache"]["median"];
+    ASSERT_EQ(cached.size(), 13u);
+    EXPECT_GT(cached.back().get<double>(), 0) << "read through the page cache";
+    EXPECT_GT(figure["series"]["pinned, process"]["median"].back().get<double>(), 0);
+  }
 }
 
 TEST_F(Bench, memcached_has_a_row_for_each_server) {

@@ -1,0 +1,358 @@
+// What does a program pay for K2K, beside the same code that calls libc on the same threads?
+//
+// Each program of apps/ does one work in two ways, as processes of their own that take turns in
+// random order: by its kernel, and by the same code without K2K. Files and page cache are warm, and
+// both ways must have the same answer. A round's ratio is device / direct, of the time of the work:
+// the start of the process and of the device is left out.
+//
+//   wordcount, signal_search, memcached, miniamr   the same kernel, its calls by libc
+//   display, comd, minife, bpt, xsbench, graph500  threads of the host by the kernel's code; the
+//                                                  input is mapped by Linux (demand) or read
+//                                                  (pinned)
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <regex>
+
+#include "base/temporary_folder.hpp"
+#include "bench/command/app_run.hpp"
+#include "bench/command/bench.hpp"
+#include "bench/command/figure.hpp"
+#include "bench/command/goal.hpp"
+
+namespace k2k::bench {
+
+namespace {
+
+using Words = std::vector<std::string>;
+using nlohmann::ordered_json;
+
+constexpr Goal of_wordcount = {"applications", "wordcount"};
+constexpr Goal of_signal_search = {"applications", "signal_search"};
+constexpr Goal of_memcached = {"applications", "memcached"};
+constexpr Goal of_miniamr = {"applications", "miniamr"};
+constexpr Goal of_display = {"applications", "display"};
+constexpr Goal of_comd = {"applications", "comd, pinned"};
+constexpr Goal of_comd_demand = {"applications", "comd, demand"};
+constexpr Goal of_minife = {"applications", "minife, pinned"};
+constexpr Goal of_minife_demand = {"applications", "minife, demand"};
+constexpr Goal of_bpt = {"applications", "bpt, pinned"};
+constexpr Goal of_bpt_demand = {"applications", "bpt, demand"};
+constexpr Goal of_xsbench = {"applications", "xsbench, pinned"};
+constexpr Goal of_xsbench_demand = {"applications", "xsbench, demand"};
+constexpr Goal of_graph500 = {"applications", "graph500, pinned"};
+constexpr Goal of_graph500_demand = {"applications", "graph500, demand"};
+
+// What one run says: its time, and an answer that is equal in all runs.
+struct AppResult {
+  double seconds = 0;
+  ordered_json answer;
+  std::uint64_t pages = 0;  // That came on demand by faults of the kernel.
+};
+
+AppResult kernel_time(const ordered_json& result) {
+  return {result["kernel_seconds"].get<double>(), result["bits"],
+          result["demand_pages"].get<std::uint64_t>()};
+}
+
+AppResult graph_time(const ordered_json& result) {
+  AppResult read = {result["search_seconds"].get<double>(), {}, 0};
+  read.pages = result["demand_pages"].get<std::uint64_t>();
+  for (const auto& one : result["searches"]) read.answer.push_back(one["digest"]);
+  return read;
+}
+
+// Of one request. Answers are judged by the clients.
+AppResult request_time(const ordered_json& result) {
+  const bool right = result["wrong"] == 0 && result["misses"] == 0 && result["requests"] != 0;
+  return {right ? 1 / result["requests_per_s"].get<double>() : 0, right, 0};
+}
+
+// In arguments, @ is the folder of the program's inputs.
+struct Application {
+  const char* name;  // k2k-NAME of apps/FOLDER.
+  const char* folder;
+  Words generate;  // --generate with what follows; empty: no input.
+  Words brief;     // For --brief: options with other values, of the input or else the work.
+  Words work;      // Of both ways.
+  AppResult (*read)(const ordered_json& result);
+};
+
+// Two ways of one application.
+struct Comparison {
+  const char* application;
+  Goal goal;
+  Words device;
+  Words direct;
+};
+
+const Application applications[] = {
+    {"wordcount",
+     "wordcount",
+     {"@/in"},
+     {"--files", "100"},
+     {"-f", "@/in/strings", "@/in/files"},
+     [](const ordered_json& result) -> AppResult {
+       return {result["seconds"].get<double>(), result["counts"], 0};
+     }},
+    {"signal-search",
+     "signal_search",
+     {"@/in"},
+     {"--records", "20000", "--queries", "20000"},
+     {"@/in/records", "@/in/queries"},
+     [](const ordered_json& result) -> AppResult {
+       return {result["seconds"].get<double>(), result["digests"], 0};
+     }},
+    {"memcached",
+     "memcached",
+     {},
+     {"--keys", "1000", "--seconds", "0.05"},
+     {"--load", "--buckets", "16", "--elements", "1024", "--keys", "8000", "--value-bytes", "1000",
+      "--seconds", "0.3"},
+     request_time},
+    {"miniamr",
+     "miniamr",
+     {},
+     {"--roots", "4", "--steps", "6"},
+     {"--roots", "8", "--steps", "24", "--period", "12", "--watermark", "1"},
+     [](const ordered_json& result) -> AppResult {
+       return {result["seconds"].get<double>(), result["checksum"], 0};
+     }},
+    {"display",
+     "display",
+     {"@/picture.bmp", "--width", "1920", "--height", "1080"},
+     {},
+     {"--screen", "@/screen", "--geometry", "1920x1080x32", "@/picture.bmp"},
+     [](const ordered_json& result) -> AppResult {
+       return {result["seconds"].get<double>(), result["picture"], 0};
+     }},
+    {"comd",
+     "comd",
+     {"@/in", "--unit-cells", "16"},
+     {"--unit-cells", "5"},
+     {"--steps", "3", "--every", "3", "@/in/unsorted"},
+     kernel_time},
+    {"minife",
+     "minife",
+     {"@/in", "--elements", "32"},
+     {"--elements", "8"},
+     {"@/in/unsorted"},
+     kernel_time},
+    {"bpt",
+     "bpt",
+     {"@/in", "--keys", "1000000", "--lookups", "200000"},
+     {"--keys", "20000", "--lookups", "500"},
+     {"@/in/unsorted"},
+     kernel_time},
+    {"xsbench",
+     "xsbench",
+     {"@/in", "--grid-points", "512", "--lookups", "60000"},
+     {"--nuclides", "20", "--grid-points", "50", "--lookups", "500"},
+     {"@/in/unsorted"},
+     kernel_time},
+    {"graph500",
+     "graph500",
+     {"@/in", "--scale", "17", "--order", "unsorted"},
+     {"--scale", "12"},
+     {"--roots", "8", "@/in"},
+     graph_time},
+};
+
+const Comparison comparisons[] = {
+    {"wordcount", of_wordcount, {"--by", "kernel"}, {"--by", "direct"}},
+    {"signal-search", of_signal_search, {"--by", "signals"}, {"--by", "direct"}},
+    {"memcached", of_memcached, {"--by", "kernel"}, {"--by", "direct"}},
+    {"miniamr", of_miniamr, {"--by", "kernel"}, {"--by", "direct"}},
+    {"display", of_display, {"--by", "map"}, {"--by", "threads"}},
+    {"comd", of_comd, {"--mode", "pinned"}, {"--by", "threads", "--mode", "pinned"}},
+    {"comd", of_comd_demand, {"--mode", "demand"}, {"--by", "threads", "--mode", "demand"}},
+    {"minife", of_minife, {"--mode", "pinned"}, {"--by", "threads", "--mode", "pinned"}},
+    {"minife", of_minife_demand, {"--mode", "demand"}, {"--by", "threads", "--mode", "demand"}},
+    {"bpt", of_bpt, {"--mode", "pinned"}, {"--by", "threads", "--mode", "pinned"}},
+    {"bpt", of_bpt_demand, {"--mode", "demand"}, {"--by", "threads", "--mode", "demand"}},
+    {"xsbench", of_xsbench, {"--mode", "pinned"}, {"--by", "threads", "--mode", "pinned"}},
+    {"xsbench", of_xsbench_demand, {"--mode", "demand"}, {"--by", "threads", "--mode", "demand"}},
+    {"graph500", of_graph500, {"--mode", "pinned"}, {"--by", "threads", "--mode", "pinned"}},
+    {"graph500", of_graph500_demand, {"--mode", "demand"}, {"--by", "threads", "--mode", "demand"}},
+};
+
+// `words` with the values of these options instead.
+Words with_values(Words words, const Words& options) {
+  for (std::size_t at = 0; at + 1 < options.size(); at += 2) {
+    const auto place = std::find(words.begin(), words.end(), options[at]);
+    if (place == words.end()) {
+      words.insert(words.end(), {options[at], options[at + 1]});
+    } else {
+      *std::next(place) = options[at + 1];
+    }
+  }
+  return words;
+}
+
+// A program with its input.
+struct Ready {
+  const Application* application;
+  AppRun app;
+  std::string folder;
+  bool brief;
+
+  [[nodiscard]] Words filled(Words words) const {
+    for (std::string& word : words) {
+      if (word.starts_with('@')) word.replace(0, 1, folder);
+    }
+    return words;
+  }
+  [[nodiscard]] Words work_in(const Words& way) const {
+    Words words = way;
+    words.insert(words.end(), application->work.begin(), application->work.end());
+    const bool smaller = brief && application->generate.empty();
+    return filled(smaller ? with_values(words, application->brief) : words);
+  }
+};
+
+// Errors: as AppRun; ENOENT for a program that was not built.
+Result<Ready> prepare_application(const Application& application, const std::string& folder,
+                                  bool brief) {
+  auto app = AppRun::find(application.folder, application.name);
+  if (!app) return app.error();
+  Ready ready{&application, std::move(app.value()), folder + "/" + application.folder, brief};
+  std::error_code error;
+  std::filesystem::create_directory(ready.folder, error);
+  if (error) return Error{error.value(), ready.folder + ": " + error.message()};
+  if (application.generate.empty()) return ready;
+  Words words = {"--generate"};
+  words.insert(words.end(), application.generate.begin(), application.generate.end());
+  if (brief) words = with_values(std::move(words), application.brief);
+  if (Status made = ready.app.run_plainly(ready.filled(std::move(words))); !made) {
+    return made.error();
+  }
+  return ready;
+}
+
+// A comparison with what its rounds gave.
+class Measured {
+ public:
+  Measured(const Comparison& comparison, const Ready& ready)
+      : comparison_(comparison), ready_(ready) {}
+
+  // Both ways once, in random order. Errors: as AppRun; EIO (the answers differ).
+  Status run_round(std::mt19937& random) {
+    double seconds[2] = {};
+    const bool device_first = random() % 2 == 0;
+    for (const bool first : {true, false}) {
+      const bool device = first == device_first;
+      const auto run =
+          ready_.app.run(ready_.work_in(device ? comparison_.device : comparison_.direct));
+      if (!run) return run.error();
+      const AppResult result = ready_.application->read(*run);
+      if (answer_.is_null()) answer_ = result.answer;
+      if (result.answer != answer_ || result.seconds <= 0) {
+        return Error{EIO, std::string(comparison_.goal->title) + ": " +
+                              (device ? "the kernel" : "the direct way") +
+                              " has another answer than the run before, or none"};
+      }
+      seconds[device ? 0 : 1] = result.seconds;
+      (device ? device_ : direct_).add(result.seconds);
+      if (device) pages_ = result.pages;
+    }
+    ratios_.push_back(seconds[0] / seconds[1]);
+    return {};
+  }
+
+  [[nodiscard]] ordered_json row() const {
+    ordered_json row = {{"program", comparison_.goal->title},
+                        {"device_ms", rounded(device_.median() * 1e3)},
+                        {"device_sd_ms", rounded(device_.deviation() * 1e3)},
+                        {"direct_ms", rounded(direct_.median() * 1e3)},
+                        {"direct_sd_ms", rounded(direct_.deviation() * 1e3)},
+                        {"demand_pages", pages_}};
+    row.update(goal_row(comparison_.goal, ratios_));
+    return row;
+  }
+
+ private:
+  const Comparison& comparison_;
+  const Ready& ready_;
+  ordered_json answer_;
+  Samples device_;
+  Samples direct_;
+  std::uint64_t pages_ = 0;
+  std::vector<double> ratios_;
+};
+
+// The comparisons in whose names the expression is found. Errors: EINVAL.
+Result<std::vector<const Comparison*>> chosen(const std::string& only) {
+  std::vector<const Comparison*> some;
+  try {
+    const std::regex wanted(only);
+    for (const Comparison& one : comparisons) {
+      if (std::regex_search(std::string(one.goal->title), wanted)) some.push_back(&one);
+    }
+  } catch (const std::regex_error&) {
+    return Error{EINVAL, "--only '" + only + "' is no regular expression"};
+  }
+  if (some.empty()) return Error{EINVAL, "--only '" + only + "' names no program"};
+  return some;
+}
+
+}  // namespace
+
+Result<ordered_json> applications_beside_libc(const RuntimeConfig&, const Choice& choice) {
+  const bool brief = choice.effort == Effort::brief;
+  const auto some = chosen(choice.only);
+  if (!some) return some.error();
+  const auto folder = TemporaryFolder::create("k2k-bench-in");
+  if (!folder) return folder.error();
+  std::vector<Ready> ready;
+  ready.reserve(std::size(applications));
+  ordered_json left_out = ordered_json::array();
+  std::vector<Measured> measured;
+  for (const Application& application : applications) {
+    const bool wanted = std::ranges::any_of(*some, [&](const Comparison* one) {
+      return std::string_view(one->application) == application.name;
+    });
+    if (!wanted) continue;
+    auto made = prepare_application(application, folder->path(), brief);
+    if (!made && made.error().code == ENOENT) {  // As signal_search without OpenSSL.
+      left_out.push_back(application.name);
+      continue;
+    }
+    if (!made) return made.error();
+    ready.push_back(std::move(made.value()));
+    for (const Comparison* const one : *some) {
+      if (std::string_view(one->application) == application.name) {
+        measured.emplace_back(*one, ready.back());
+      }
+    }
+  }
+  if (measured.empty()) {
+    return Error{ENOENT,
+                 "no program is there; they are built by ./dev build and not installed: "
+                 "run this benchmark from the build tree"};
+  }
+  std::mt19937 random(1);
+  std::vector<Measured*> order;
+  for (Measured& one : measured) order.push_back(&one);
+  std::uint64_t done = 0;
+  const auto most = static_cast<int>(choice.rounds);
+  for (Rounds rounds = most != 0 ? Rounds(most, most, 0)
+                       : brief   ? Rounds(2, 2, 0)
+                                 : Rounds(7, 30, 150);
+       rounds.next(); ++done) {
+    std::shuffle(order.begin(), order.end(), random);
+    for (Measured* const one : order) {
+      if (Status ran = one->run_round(random); !ran) return ran.error();
+    }
+  }
+  ordered_json rows;
+  for (const Measured& one : measured) rows.push_back(one.row());
+  return ordered_json{{"rounds", done},
+                      {"answers_identical", true},  // An error otherwise.
+                      {"left_out", left_out},
+                      {"rows", rows}};
+}
+
+}  // namespace k2k::bench
