@@ -68,6 +68,7 @@ GROUPS = {
         "escapes",
         "generators",
     ],
+    "apps": ["wordcount", "signal_search", "memcached", "applications", "demand"],
     "traces": [name for name in LABS if name.startswith("trace_")],
 }
 # The conformance suite under this many seeds of the random schedule; run only if named.

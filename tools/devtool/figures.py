@@ -95,8 +95,13 @@ class Figure:
         rows = [[str(self.x), *self.series]]
         for index, place in enumerate(self.places):
             cells = [self.cell(series, index) for series in self.series]
-            rows.append([f"{place:,.0f}", *cells])
+            rows.append([place_text(place), *cells])
         return markdown_table(rows)
+
+
+def place_text(place: float) -> str:
+    """A place of the x axis: 1,024, 8.33."""
+    return f"{place:,.0f}" if place == int(place) else f"{place:.3g}"
 
 
 def two_digits(value: float) -> str:

@@ -23,6 +23,7 @@ WIDTH_IN, HEIGHT_IN = 6.0, 3.6
 UPRIGHT_NAMES_IN = 1.2  # For names that stand upright below the bars.
 LEGEND_COLUMNS_MAX = 4
 POINT_COLUMNS_MAX = 3  # The names of points are longer.
+LEGEND_LETTERS_MAX = 60  # Of the names in a row of a figure's legend: more are cut at its edges.
 LOGARITHMIC = " (log scale)"
 
 Span = tuple[float, float]  # The ends of an error bar.
@@ -37,8 +38,13 @@ class Point:
     y: tuple[float, float, float]
 
 
-def draw_figure(figure: Figure, title: str, path: Path, log_y: bool) -> None:
-    """Medians with standard deviations against the places, which double or quadruple."""
+def draw_figure(
+    figure: Figure, title: str, path: Path, log_y: bool, linear_x: bool = False
+) -> None:
+    """Medians with standard deviations against the places, which double or quadruple.
+
+    linear_x: places at equal distances, as of a time, from 0 on.
+    """
     canvas, axes = _canvas(title)
     for index, (name, series) in enumerate(figure.series.items()):
         axes.errorbar(
@@ -52,17 +58,22 @@ def draw_figure(figure: Figure, title: str, path: Path, log_y: bool) -> None:
             linewidth=1.4,
             capsize=2,
         )
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(figure.places, [f"{place:,.0f}" for place in figure.places])
-    axes.minorticks_off()
+    if linear_x:
+        axes.set_xlim(left=0)
+    else:
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(figure.places, [f"{place:,.0f}" for place in figure.places])
+        axes.minorticks_off()
     if log_y:
         _scale_by_decades(axes, [least for one in figure.series.values() for least in one.median])
     else:
         axes.set_ylim(bottom=0)
-    axes.set_xlabel(f"{figure.x}{LOGARITHMIC}")
+    axes.set_xlabel(f"{figure.x}{'' if linear_x else LOGARITHMIC}")
     axes.set_ylabel(f"{figure.y}{LOGARITHMIC if log_y else ''}")
     axes.grid(True, alpha=0.3)
-    _legend(canvas, len(figure.series))
+    letters = sum(map(len, figure.series)) / len(figure.series)
+    most = min(LEGEND_COLUMNS_MAX, math.floor(LEGEND_LETTERS_MAX / letters))
+    _legend(canvas, len(figure.series), max(1, most))
     _save(canvas, path)
 
 

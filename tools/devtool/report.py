@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devtool import report_files, report_harm, report_labs
+from devtool import report_apps, report_files, report_harm, report_labs
 from devtool.console import Refused, say
 from devtool.figures import Figure, Record, markdown_table, measured, recorded, two_digits
 from devtool.marks import names_in, renewed
@@ -25,11 +25,12 @@ PART = re.compile(r"^# ", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure of a record: its key, its title, whether y is logarithmic."""
+    """A figure of a record: its key, its title, whether y is logarithmic, and x is not."""
 
     key: str
     title: str
     log_y: bool = False
+    linear_x: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,9 @@ class Experiment:
     bench: str
     figures: tuple[Drawn, ...] = ()
     table: Table | None = None
+    # Key → title: lists of ratios with their intervals. A record from before a ratio was measured
+    # has no such list.
+    ratios: dict[str, str] = field(default_factory=dict)
 
 
 def page(results: Path = RESULTS, file: Path = PAGE) -> str:
@@ -109,7 +113,11 @@ def draw(results: Path, folder: Path) -> None:
         for drawn in experiment.figures:
             path = folder / _file(experiment, drawn.key)
             plots.draw_figure(
-                _figure(experiment, record, drawn.key), drawn.title, path, drawn.log_y
+                _figure(experiment, record, drawn.key),
+                drawn.title,
+                path,
+                drawn.log_y,
+                drawn.linear_x,
             )
             say(f"drew {shown(path)}")
         if (table := experiment.table) is not None:
@@ -144,7 +152,18 @@ def _block(experiment: Experiment, record: Record) -> str:
         parts.append(f"**{table.title}** ({record['runs']} runs)\n")
         parts.append(markdown_table([["", *table.columns.values()], *cells]) + "\n")
         parts.append(f"![{table.title}]({_file(experiment, table.key)})\n")
+    for key, title in experiment.ratios.items():
+        if key in record:
+            parts.append(f"**{title}**\n")
+            parts.append(_ratios(experiment, record, key) + "\n")
     return "\n".join([*parts, measured(experiment.bench, record)])
+
+
+def _ratios(experiment: Experiment, record: Record, key: str) -> str:
+    try:
+        return markdown_table(report_apps.ratio_rows(record[key]))
+    except (KeyError, TypeError, StopIteration) as error:
+        raise Refused(f"{experiment.bench}.jsonl, {key}: no ratios: {error!r}") from error
 
 
 def _file(experiment: Experiment, key: str) -> str:
@@ -173,7 +192,7 @@ def _cell(row: Record, key: str, table: Table) -> str:
     value = row[key]
     if value is None:
         return "–"
-    text = f"{value:g}" if isinstance(value, float) else str(value)
+    text = f"{value:,g}" if isinstance(value, float) else str(value)
     sd = table.deviations.get(key)
     return text if sd is None or sd in table.columns else f"{text} ± {two_digits(row[sd])}"
 
@@ -188,7 +207,7 @@ def _operation_row(row: Record) -> str:
     return f"{row['memory']}{units}{', contended' if row['contended'] else ''}"
 
 
-LABORATORIES = (*report_files.FILES, *report_labs.LABORATORIES)
+LABORATORIES = (*report_apps.APPLICATIONS, *report_files.FILES, *report_labs.LABORATORIES)
 OPERATIONS = {
     "compare_swap": "compare-swap",
     "swap": "swap",
@@ -242,6 +261,97 @@ EXPERIMENTS = (
             "time, ms",
             deviations={"warm_ms": "warm_sd_ms", "cold_ms": "cold_sd_ms"},
         ),
+    ),
+    Experiment(
+        "wordcount",
+        table=Table(
+            "ways",
+            "Figure 3.13 b: wordcount",
+            lambda row: str(row["by"]),
+            {"warm_ms": "warm, ms", "cold_ms": "cold, ms"},
+            {"warm_ms": "warm page cache", "cold_ms": "cold page cache"},
+            "who makes the system calls",
+            "time, ms",
+            deviations={"warm_ms": "warm_sd_ms", "cold_ms": "cold_sd_ms"},
+        ),
+        ratios={"goals": "The goals of wordcount"},
+    ),
+    Experiment(
+        "signal_search",
+        table=Table(
+            "ways",
+            "Figure 3.12: signal-search",
+            lambda row: str(row["by"]),
+            {"ms": "time, ms"},
+            {"ms": "time"},
+            "who tells the hashing threads",
+            "time, ms",
+            deviations={"ms": "sd_ms"},
+        ),
+        ratios={
+            "gain": "One launch beside signals",
+            "goals": "The goal of signal-search",
+        },
+    ),
+    Experiment(
+        "memcached",
+        table=Table(
+            "servers",
+            "Figure 3.15: memcached",
+            lambda row: str(row["server"]),
+            {"requests_per_s": "requests/s", "p50_us": "p50, µs", "p99_us": "p99, µs"},
+            {"requests_per_s": "requests a second"},
+            "server",
+            "requests a second",
+            deviations={"requests_per_s": "sd", "p50_us": "p50_sd", "p99_us": "p99_sd"},
+        ),
+        ratios={
+            "chain": "From threads to the kernel, a step at a time (requests a second)",
+            "goals": "The goals of memcached",
+        },
+    ),
+    Experiment(
+        "demand",
+        (
+            Drawn("memory_bpt", "Figure 4.8: BPT, memory over time", linear_x=True),
+            Drawn("memory_xsbench", "Figure 4.8: XSBench, memory over time", linear_x=True),
+            Drawn("memory_graph500", "Figure 4.8: graph500, memory over time", linear_x=True),
+            Drawn("memory_comd", "Figure 4.8: CoMD, memory over time", linear_x=True),
+        ),
+        table=Table(
+            "programs",
+            "Figure 4.9: time with pages on demand and with pinned pages, pinned = 1",
+            lambda row: str(row["program"]),
+            {
+                "demand_ms": "demand, ms",
+                "pinned_ms": "pinned, ms",
+                "demand_device": "demand: device",
+                "demand_host": "demand: host",
+                "pinned_device": "pinned: device",
+                "pinned_host": "pinned: host",
+                "demand_mib": "demand, MiB",
+                "demand_cache_mib": "its page cache",
+                "pinned_mib": "pinned, MiB",
+                "pinned_cache_mib": "its page cache",
+            },
+            {
+                "demand_device": "demand, device",
+                "demand_host": "demand, host",
+                "pinned_device": "pinned, device",
+                "pinned_host": "pinned, host",
+            },
+            "program",
+            "part of the time with pinned pages",
+            deviations={
+                "demand_ms": "demand_sd_ms",
+                "pinned_ms": "pinned_sd_ms",
+                "demand_device": "demand_device_sd",
+                "demand_host": "demand_host_sd",
+                "pinned_device": "pinned_device_sd",
+                "pinned_host": "pinned_host_sd",
+            },
+        ),
+        ratios={"programs": "Figure 4.9: time of demand / time of pinned"},
     ),
     Experiment(
         "faults",
