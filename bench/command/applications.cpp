@@ -117,7 +117,7 @@ const Application applications[] = {
      "miniamr",
      {},
      {"--roots", "4", "--steps", "6"},
-     {"--roots", "8", "--steps", "24", "--period", "12", "--watermark", "1"},
+     {"--roots", "6", "--steps", "12", "--period", "12", "--watermark", "1"},
      [](const ordered_json& result) -> AppResult {
        return {result["seconds"].get<double>(), result["checksum"], 0};
      }},
