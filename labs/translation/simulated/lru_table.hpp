@@ -52,6 +52,16 @@ class LruTable {
   void erase(std::uint64_t key) {
     if (Slot* const slot = place_of(key); slot != nullptr) *slot = {};
   }
+  // Of `count` keys from `first` on; returns how many were there.
+  std::size_t erase_range(std::uint64_t first, std::uint64_t count) {
+    std::size_t erased = 0;
+    for (Slot& slot : slots_) {
+      if (slot.used == 0 || slot.key - first >= count) continue;
+      slot = {};
+      ++erased;
+    }
+    return erased;
+  }
   void clear() { slots_.assign(slots_.size(), {}); }
   [[nodiscard]] std::size_t size() const {
     std::size_t count = 0;

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <queue>
+#include <unordered_map>
 #include <vector>
 
 #include "base/contract.hpp"
+#include "labs/translation/simulated/fault_desk.hpp"
 
 namespace k2k::labs::translation {
 
@@ -14,17 +17,21 @@ namespace {
 // The state of one simulation.
 class Simulation {
  public:
-  Simulation(const Machine& machine, const WaveTrace& trace)
+  Simulation(const Machine& machine, const WaveTrace& trace,
+             std::span<const Invalidation> invalidations)
       : machine_(machine),
         trace_(trace),
+        invalidations_(invalidations),
         unit_tlbs_(machine.units, LruTable(machine.unit_tlb)),
         gpu_tlb_(machine.gpu_tlb),
         iommu_tlb_(machine.iommu_tlb),
         cache_(machine.cache),
         unit_free_(machine.units),
-        walker_free_(machine.walkers) {
+        walker_free_(machine.walkers),
+        desk_(machine.fault_batch) {
     K2K_EXPECT(machine.walkers > 0 && machine.units > 0 && machine.waves_a_unit > 0);
     K2K_EXPECT(machine.prefetch > 0 && machine.page_bytes % line_bytes == 0);
+    plan_invalidations();
   }
 
   Counts run() {
@@ -34,6 +41,7 @@ class Simulation {
     while (!ready_.empty()) {
       Running wave = ready_.top();
       ready_.pop();
+      invalidate_until(wave.ready_ns);
       if (wave.next == wave.end) {  // Its data is there: the next one takes its place.
         counts_.ns = std::max(counts_.ns, wave.ready_ns);
         start_wave(wave.unit, wave.ready_ns);
@@ -42,6 +50,8 @@ class Simulation {
       execute(wave);
       ready_.push(wave);
     }
+    invalidate_until(std::numeric_limits<double>::infinity());
+    counts_.fault_batches = desk_.batches();
     return counts_;
   }
 
@@ -57,6 +67,63 @@ class Simulation {
       return ready_ns != other.ready_ns ? ready_ns > other.ready_ns : order > other.order;
     }
   };
+
+  // What an invalidation does, in the order of time.
+  enum class Part : std::uint8_t { asked, iommu, gpu, retired };
+  struct Step {
+    double ns;
+    std::size_t index;
+    Part part;
+  };
+
+  void plan_invalidations() {
+    const auto times = times_of(invalidations_, machine_.command_queue);
+    for (std::size_t index = 0; index < times.size(); ++index) {
+      steps_.push_back({times[index].asked_ns, index, Part::asked});
+      steps_.push_back({times[index].iommu_ns, index, Part::iommu});
+      steps_.push_back({times[index].gpu_ns, index, Part::gpu});
+      steps_.push_back({times[index].retired_ns, index, Part::retired});
+      counts_.shootdown_ns += times[index].retired_ns - times[index].asked_ns;
+    }
+    std::stable_sort(steps_.begin(), steps_.end(),
+                     [](const Step& one, const Step& other) { return one.ns < other.ns; });
+  }
+
+  void invalidate_until(double now_ns) {
+    for (; next_step_ < steps_.size() && steps_[next_step_].ns <= now_ns; ++next_step_) {
+      const Step& step = steps_[next_step_];
+      const Invalidation& one = invalidations_[step.index];
+      switch (step.part) {
+        case Part::asked:
+          if (one.unmaps) unmap(one, step.ns);
+          break;
+        case Part::iommu:
+          counts_.invalidated += erase(iommu_tlb_, one);
+          break;
+        case Part::gpu:
+          counts_.invalidated += erase(gpu_tlb_, one);
+          for (LruTable& own : unit_tlbs_) counts_.invalidated += erase(own, one);
+          break;
+        case Part::retired:
+          ++counts_.invalidations;
+          break;
+      }
+    }
+  }
+
+  static bool names(const Invalidation& one, std::uint64_t page) {
+    return one.pages == 0 || page - one.page < one.pages;
+  }
+  static std::size_t erase(LruTable& table, const Invalidation& one) {
+    return one.pages == 0 ? table.erase_range(0, ~std::uint64_t{0})
+                          : table.erase_range(one.page, one.pages);
+  }
+  // Pages whose fault is being served stay: they are mapped after this.
+  void unmap(const Invalidation& one, double now_ns) {
+    std::erase_if(mapped_ns_, [&](const auto& page) {
+      return names(one, page.first) && page.second <= now_ns;
+    });
+  }
 
   void start_wave(std::uint32_t unit, double now_ns) {
     if (next_wave_ == trace_.waves.size()) return;
@@ -129,16 +196,42 @@ class Simulation {
       ++counts_.walks;
       double& walker = *std::min_element(walker_free_.begin(), walker_free_.end());
       walker = std::max(walker, at_iommu_ns) + thesis::walk_ns;
-      known_ns = walker;
+      known_ns = machine_.demand ? found_by_walk(page, walker, now_ns) : walker;
     }
     const double arrives_ns = known_ns + thesis::way_ns / 2;
     for (std::uint32_t next = 1; next < machine_.prefetch; ++next) {
+      if (!is_mapped(page + next, known_ns)) continue;
       if (!iommu_tlb_.contains(page + next)) iommu_tlb_.insert(page + next, known_ns);
       if (!gpu_tlb_.contains(page + next)) gpu_tlb_.insert(page + next, arrives_ns);
     }
     iommu_tlb_.insert(page, known_ns);  // Last: the page itself is the most recent one.
     gpu_tlb_.insert(page, arrives_ns);
     return arrives_ns;
+  }
+
+  [[nodiscard]] bool is_mapped(std::uint64_t page, double now_ns) const {
+    if (!machine_.demand) return true;
+    const auto found = mapped_ns_.find(page);
+    return found != mapped_ns_.end() && found->second <= now_ns;
+  }
+
+  // When the IOMMU knows the page whose walk ended at `walked_ns`, for a miss of `missed_ns`. A
+  // page that is not there: the failure goes to the GPU, whose page request comes back; after the
+  // fault the GPU asks and the IOMMU walks again. That walk waits for no walker: while pages are
+  // missing, the driver is what all wait for.
+  double found_by_walk(std::uint64_t page, double walked_ns, double missed_ns) {
+    const auto [place, absent] = mapped_ns_.try_emplace(page, 0);
+    double& mapped_ns = place->second;
+    if (!absent && mapped_ns <= walked_ns) return walked_ns;
+    if (absent) {
+      const double asked_ns = walked_ns + thesis::way_ns;
+      mapped_ns = desk_.serve(asked_ns);
+      ++counts_.faults;
+      counts_.driver_ns += mapped_ns - asked_ns;
+    }
+    const double known_ns = mapped_ns + thesis::way_ns + thesis::walk_ns;
+    if (absent) counts_.fault_wait_ns += known_ns + thesis::way_ns / 2 - missed_ns;
+    return known_ns;
   }
 
   // When a line's data arrives, whose translation is there at `translated_ns`. Memory is a pipe:
@@ -157,12 +250,18 @@ class Simulation {
 
   const Machine& machine_;
   const WaveTrace& trace_;
+  const std::span<const Invalidation> invalidations_;
+  std::vector<Step> steps_;
+  std::size_t next_step_ = 0;
   std::vector<LruTable> unit_tlbs_;
   LruTable gpu_tlb_;
   LruTable iommu_tlb_;
   LruTable cache_;
   std::vector<double> unit_free_;
   std::vector<double> walker_free_;
+  FaultDesk desk_;
+  std::unordered_map<std::uint64_t, double>
+      mapped_ns_;  // When a page is mapped; absent: it is not.
   double memory_free_ns_ = 0;
   std::size_t next_wave_ = 0;
   std::priority_queue<Running, std::vector<Running>, std::greater<>> ready_;
@@ -171,8 +270,9 @@ class Simulation {
 
 }  // namespace
 
-Counts simulate(const Machine& machine, const WaveTrace& trace) {
-  return Simulation(machine, trace).run();
+Counts simulate(const Machine& machine, const WaveTrace& trace,
+                std::span<const Invalidation> invalidations) {
+  return Simulation(machine, trace, invalidations).run();
 }
 
 }  // namespace k2k::labs::translation

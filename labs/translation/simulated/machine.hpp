@@ -5,13 +5,19 @@
 //   wavefront ─▶ unit's TLB ─▶ GPU's TLB ─▶ way ─▶ IOMMU's TLB ─▶ one of N walkers
 //        └────▶ data cache ─▶ memory       (a response brings the neighbours' translations, too)
 //
+// With demand paging a walk that finds no page becomes a page request, which waits in the IOMMU's
+// queue for the driver's next batch (fault_desk.hpp). Beside the accesses, cores of the CPU
+// invalidate translations by the IOMMU's command queue (invalidations.hpp).
+//
 // A model, not the machine: the order of events is that of wavefronts which become ready, and what
 // the thesis does not state is assumed (thesis.hpp).
 //
 // Threading: simulate() is a pure function: equal arguments, equal results.
 
 #include <cstdint>
+#include <span>
 
+#include "labs/translation/simulated/invalidations.hpp"
 #include "labs/translation/simulated/lru_table.hpp"
 #include "labs/translation/simulated/thesis.hpp"
 #include "labs/translation/simulated/wave_trace.hpp"
@@ -32,6 +38,9 @@ struct Machine {
   TableShape gpu_tlb = {thesis::gpu_tlb_entries, thesis::gpu_tlb_ways};
   TableShape iommu_tlb = {thesis::iommu_tlb_entries, thesis::iommu_tlb_ways};
   TableShape cache = {thesis::cache_lines, thesis::cache_ways};
+  bool demand = false;  // A page is mapped by a page fault, at its first walk; else all pages are.
+  std::uint32_t fault_batch = thesis::fault_batch;
+  std::uint32_t command_queue = thesis::command_queue;
 };
 
 struct Counts {
@@ -44,10 +53,19 @@ struct Counts {
   std::uint64_t gpu_hits = 0;
   std::uint64_t misses = 0;  // Of the GPU's TLB: ATS requests.
   std::uint64_t iommu_hits = 0;
-  std::uint64_t walks = 0;
+  std::uint64_t walks = 0;    // Without those that the GPU asks for again after a page fault.
   double ns = 0;              // From the first instruction to the last data.
   double miss_wait_ns = 0;    // Sum over the instructions with a miss, until all are translated.
   std::uint64_t missing = 0;  // Instructions with a miss.
+
+  std::uint64_t faults = 0;  // Each maps a page.
+  std::uint64_t fault_batches = 0;
+  double driver_ns = 0;      // Sum over the faults: from the IOMMU's queue to the mapping.
+  double fault_wait_ns = 0;  // Sum over the faults: from the miss to the translation.
+
+  std::uint64_t invalidations = 0;  // That have retired.
+  std::uint64_t invalidated = 0;    // Entries of TLBs that they removed.
+  double shootdown_ns = 0;          // Sum: from the request of a core to its end.
 
   [[nodiscard]] double misses_a_thousand() const {
     return instructions == 0
@@ -60,7 +78,9 @@ struct Counts {
   }
 };
 
-// Expects at least one walker, one unit and one wave a unit, and pages of whole lines.
-Counts simulate(const Machine& machine, const WaveTrace& trace);
+// Expects at least one walker, one unit, one wave a unit, a batch of one fault, a queue of one
+// command, and pages of whole lines. `invalidations` name pages of the machine's size.
+Counts simulate(const Machine& machine, const WaveTrace& trace,
+                std::span<const Invalidation> invalidations = {});
 
 }  // namespace k2k::labs::translation

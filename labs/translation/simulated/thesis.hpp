@@ -36,6 +36,21 @@ inline constexpr std::uint32_t prefetch_pages = 8;
 inline constexpr std::uint32_t units = 8;
 inline constexpr double cycle_ns = 1e3 / 720;
 
+// Section 4.5.1: the micro-benchmark's soft page faults; figure 4.6: their latency, from one at a
+// time to the most, with 64 work-items, "260 page faults are serviced per millisecond", and
+// throughput "does not scale beyond 32".
+inline constexpr std::uint32_t faults = 512'000;
+inline constexpr double one_fault_us = 5;
+inline constexpr double most_fault_us = 140;
+inline constexpr double faults_64_us = 100;
+inline constexpr double faults_64_a_ms = 260;
+inline constexpr std::uint32_t faults_flat_items = 32;
+// Section 4.5.1: a soft page fault of the CPU.
+inline constexpr double cpu_fault_us = 1.7;
+// Section 4.5.1, figure 4.7: the CPU's clock; the latency of faults "nearly doubles".
+inline constexpr double fast_ghz = 3.7;
+inline constexpr double slow_ghz = 1.7;
+
 // Section 4.6, table 4.4: the parts of a shootdown as printed, in ns, and the printed averages.
 struct Shootdown {
   double printed;
@@ -52,6 +67,11 @@ inline constexpr Shootdown all_entries{4'409, 122, 2'052, 2'035, 299};
 
 // A load that misses the caches, without its translation: table 4.3's first row less its misses.
 inline constexpr double memory_ns = (line_us * 1e3 - line_misses * gpu_miss_ns) / stride_accesses;
+
+// The driver's time for a page fault among many, and what a batch of faults takes besides (the
+// interrupt and the worker's start): one fault alone is a batch.
+inline constexpr double fault_ns = 1e6 / faults_64_a_ms;
+inline constexpr double fault_batch_ns = one_fault_us * 1e3 - fault_ns;
 
 // --- Assumed: the thesis does not state these. Sizes are those of a GPU of that generation.
 
@@ -73,5 +93,10 @@ inline constexpr double cache_ns = 300;
 inline constexpr double line_ns = 64 / 25.6;
 // Wavefronts that a unit holds at a time.
 inline constexpr std::uint32_t waves_a_unit = 16;
+// Section 4.2.2: "Multiple PPR requests can be queued before the CPU is interrupted";
+// section 4.2.3: "a memory-resident command queue". The sizes of both are those of Linux' driver of
+// AMD's IOMMU.
+inline constexpr std::uint32_t fault_batch = 512;
+inline constexpr std::uint32_t command_queue = 512;
 
 }  // namespace k2k::labs::translation::thesis
