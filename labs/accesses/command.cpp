@@ -96,19 +96,20 @@ Run add_accesses(CommandLine& line, Context& /*context*/) {
 }  // namespace
 
 Command accesses_command() {
-  return {.name = "accesses",
-          .summary = "Record the memory accesses of the programs of the thesis' chapter 4",
-          .description =
-              "Runs BPT, CoMD, miniFE, graph500 and XSBench on the cpu backend, with kernels whose "
-              "every access is noted, and writes the accesses of their wavefronts to FOLDER: a "
-              "file for each program, order of its input (sorted, unsorted) and round. 'k2k lab "
-              "translation --traces FOLDER' replays them on the thesis' machine, simulated.",
-          .examples = {{"k2k-accesses --quick traces", "All programs, in less than a minute."},
-                       {"k2k-accesses --program bpt --rounds 10 traces", "One of them."}},
-          .exits = {{0, "All files were written."},
-                    {1, "An input or a file could not be written, or the device not be used."},
-                    {2, "An option is wrong."}},
-          .add = add_accesses};
+  return {
+      .name = "accesses",
+      .summary = "Record the memory accesses of the programs of the thesis' chapter 4",
+      .description =
+          "Runs BPT, CoMD, miniAMR, miniFE, graph500 and XSBench on the cpu backend, with kernels "
+          "whose every access is noted, and writes the accesses of their wavefronts to FOLDER: a "
+          "file for each program, order of its input (sorted, unsorted) and round. 'k2k lab "
+          "translation --traces FOLDER' replays them on the thesis' machine, simulated.",
+      .examples = {{"k2k-accesses --quick traces", "All programs, in less than a minute."},
+                   {"k2k-accesses --program bpt --rounds 10 traces", "One of them."}},
+      .exits = {{0, "All files were written."},
+                {1, "An input or a file could not be written, or the device not be used."},
+                {2, "An option is wrong."}},
+      .add = add_accesses};
 }
 
 }  // namespace k2k::cli

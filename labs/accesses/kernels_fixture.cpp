@@ -9,7 +9,8 @@ Result<LaunchReport> launch_known(Runtime& runtime, const LaunchShape& shape, co
   const std::uint64_t items = std::uint64_t{shape.groups} * shape.group_items;
   const KnownJob copied = job;
   return recorded(
-      true, {{job.read, items * 64}, {job.written, items * sizeof(std::uint32_t)}}, [&] {
+      true, {{job.read, items * 64}, {job.written, items * sizeof(std::uint32_t)}},
+      [&] {
         return runtime.launch(
             shape,
             [=] K2K_DEVICE {
@@ -23,7 +24,8 @@ Result<LaunchReport> launch_known(Runtime& runtime, const LaunchShape& shape, co
               copied.written[rank] = static_cast<std::uint32_t>(sum);
             },
             "known");
-      });
+      },
+      job.behind);
 }
 
 }  // namespace k2k::labs::accesses

@@ -15,6 +15,8 @@ constexpr std::uint32_t lanes_a_wave = translation::thesis::lanes;
 
 struct State {
   bool active = false;
+  bool counts = false;  // The access to `behind` was made.
+  std::uint64_t behind = 0;
   std::vector<Range> ranges;
   std::uint32_t accesses_most = 0;
   std::uint32_t waves_most = 0;
@@ -27,6 +29,10 @@ extern "C" char __executable_start;  // NOLINT(bugprone-reserved-identifier): th
 // Before an access of a kernel, and before those of the host's code in the same files.
 void note(std::uint64_t address, std::uint64_t bytes, bool store, const void* code) {
   if (!state.active) return;
+  if (!state.counts) {
+    state.counts = address == state.behind;
+    return;
+  }
   std::uint64_t table = 0;
   for (const Range& range : state.ranges) {
     ++table;
@@ -92,10 +98,13 @@ void add_wave(const std::vector<std::vector<Access>>& lanes, std::uint32_t compu
   }
 }
 
-Recording::Recording(const std::vector<Range>& ranges, const Limits& limits, WaveTrace& trace)
+Recording::Recording(const std::vector<Range>& ranges, const Limits& limits, WaveTrace& trace,
+                     const void* behind)
     : limits_(limits), trace_(trace) {
   K2K_EXPECT(!state.active);
   state.ranges = ranges;
+  state.behind = reinterpret_cast<std::uint64_t>(behind);
+  state.counts = behind == nullptr;
   state.accesses_most = limits.accesses;
   state.waves_most = limits.waves;
   state.lanes.assign(std::size_t{limits.waves} * lanes_a_wave, {});

@@ -43,10 +43,12 @@ struct Access {
 void add_wave(const std::vector<std::vector<Access>>& lanes, std::uint32_t compute,
               translation::WaveTrace& trace);
 
-// Records while it lives. `trace` gets the wavefronts at the end.
+// Records while it lives. `trace` gets the wavefronts at the end. With `behind`, accesses count
+// from the first one to that address on, which a barrier must follow.
 class Recording {
  public:
-  Recording(const std::vector<Range>& ranges, const Limits& limits, translation::WaveTrace& trace);
+  Recording(const std::vector<Range>& ranges, const Limits& limits, translation::WaveTrace& trace,
+            const void* behind = nullptr);
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
@@ -65,14 +67,15 @@ struct Wanted {
 };
 Wanted*& wanted();
 
-// Records a launch if one is wanted and `counts` is true.
+// Records a launch if one is wanted and `counts` is true; `behind` as for Recording.
 template <class Launch>
-auto recorded(bool counts, const std::vector<Range>& ranges, const Launch& launch) {
+auto recorded(bool counts, const std::vector<Range>& ranges, const Launch& launch,
+              const void* behind = nullptr) {
   Wanted* const want = counts ? wanted() : nullptr;
   if (want == nullptr) return launch();
   want->bytes = 0;
   for (const Range& range : ranges) want->bytes += range.bytes;
-  const Recording recording(ranges, want->limits, want->trace);
+  const Recording recording(ranges, want->limits, want->trace, behind);
   return launch();
 }
 

@@ -79,7 +79,8 @@ TEST(Waves, of_no_lane_are_empty) {
 class KnownKernel : public testing::Test {
  protected:
   // Lane 0's line makes every lane load word 2 of line 0.
-  WaveTrace record(const LaunchShape& shape, const Limits& limits, std::uint64_t rounds) {
+  WaveTrace record(const LaunchShape& shape, const Limits& limits, std::uint64_t rounds,
+                   bool behind_first_store = false) {
     RuntimeConfig config;
     config.backend = "cpu";
     config.device.compute_units = 1;
@@ -91,7 +92,8 @@ class KnownKernel : public testing::Test {
     EXPECT_LE(items, 128u);
     Wanted want{limits, {}, 0};
     wanted() = &want;
-    EXPECT_TRUE(launch_known(*runtime, shape, {read, written, rounds}));
+    EXPECT_TRUE(launch_known(*runtime, shape,
+                             {read, written, rounds, behind_first_store ? written : nullptr}));
     wanted() = nullptr;
     EXPECT_EQ(want.bytes, items * 68);
     return want.trace;
@@ -128,6 +130,17 @@ TEST_F(KnownKernel, is_recorded_twice_the_same) {
   const WaveTrace other = record({2, 64}, limits, 2);
   EXPECT_EQ(one.lines, other.lines);
   EXPECT_EQ(one.instructions.size(), other.instructions.size());
+}
+
+TEST_F(KnownKernel, is_recorded_behind_an_access) {
+  // The first lane ends with that store; the others run after it.
+  const WaveTrace trace = record({1, 64}, {.waves = 8, .accesses = 100, .compute = 5}, 3, true);
+  ASSERT_EQ(trace.waves.size(), 1u);
+  ASSERT_EQ(trace.instructions.size(), 4u);
+  EXPECT_EQ(trace.instructions[0].lanes, 63u);
+  EXPECT_EQ(trace.instructions[0].lines, 63u);
+  EXPECT_EQ(trace.instructions[2].lanes, 7u);
+  EXPECT_EQ(trace.instructions[3].lanes, 63u);
 }
 
 TEST_F(KnownKernel, has_no_more_than_the_limits) {

@@ -115,16 +115,17 @@ TEST_F(RecordedAccesses, are_made_by_the_lab_itself) {
   const json result = json::parse(outcome.out, nullptr, false);
   ASSERT_TRUE(result.is_object()) << outcome.out;
   EXPECT_EQ(recorded_in(result),
-            (std::set<std::string>{"bpt", "comd", "graph500", "minife", "xsbench"}));
+            (std::set<std::string>{"bpt", "comd", "graph500", "miniamr", "minife", "xsbench"}));
 }
 
 TEST_F(RecordedAccesses, are_equal_for_equal_seeds) {
-  ASSERT_EQ(record("--rounds 1 --program minife --program bpt").status, 0);
+  ASSERT_EQ(record("--rounds 1 --program minife --program bpt --program miniamr").status, 0);
   const std::string sums = "cd '" + folder_ + "' && sha256sum *.accesses";
   const std::string first = run_command(sums).out;
-  ASSERT_EQ(record("--rounds 1 --program minife --program bpt").status, 0);
+  ASSERT_EQ(record("--rounds 1 --program minife --program bpt --program miniamr").status, 0);
   EXPECT_EQ(run_command(sums).out, first);
-  ASSERT_EQ(record("--rounds 1 --program minife --program bpt --seed 2").status, 0);
+  ASSERT_EQ(record("--rounds 1 --program minife --program bpt --program miniamr --seed 2").status,
+            0);
   EXPECT_NE(run_command(sums).out, first);
 }
 
