@@ -165,6 +165,27 @@ std::string measured_tables(const Rows& rows, bool color) {
   return text;
 }
 
+std::string paging_tables(const Rows& rows, bool color) {
+  Lines faults = {{"work-items", "faults/ms", "us, driver", "us, GPU", "faults/batch"}};
+  for (const ordered_json& row : rows_of(rows, "device_faults")) {
+    faults.push_back({count_text(row["items"]), number(row["faults_per_ms"]),
+                      number(row["driver_us"]), number(row["device_us"]),
+                      number(row["faults_per_batch"])});
+  }
+  Lines invalidations = {{"entries invalidated", "cores", "ns each", "a ms"}};
+  for (const ordered_json& row : rows_of(rows, "invalidations")) {
+    invalidations.push_back(
+        {row["entries"], count_text(row["cores"]), number(row["ns"]), number(row["per_ms"])});
+  }
+  Lines flushes = {{"flushed by a core", "accesses", "misses x", "time x"}};
+  for (const ordered_json& row : rows_of(rows, "flushes")) {
+    flushes.push_back(
+        {row["program"], row["accesses"], number(row["misses"]), number(row["time"])});
+  }
+  return cli::text_table(faults, color) + "\n" + cli::text_table(invalidations, color) + "\n" +
+         cli::text_table(flushes, color);
+}
+
 std::string table(const Rows& rows, bool simulated_only, bool color) {
   Lines strides = {{"machine", "source", "64 bytes", "us", "4 KiB", "us", "ns a miss"}};
   for (const ordered_json& row : rows_of(rows, "strides")) {
@@ -196,8 +217,8 @@ std::string table(const Rows& rows, bool simulated_only, bool color) {
   }
   return (simulated_only ? "" : measured_tables(rows, color) + "\n") +
          cli::text_table(strides, color) + "\nSimulated: the thesis' machine\n" +
-         cli::text_table(programs, color) + "\n" + cli::text_table(statements, color) +
-         "verdicts: " + verdicts + "\n";
+         cli::text_table(programs, color) + "\n" + paging_tables(rows, color) + "\n" +
+         cli::text_table(statements, color) + "verdicts: " + verdicts + "\n";
 }
 
 int run(const cli::Context& context, const Options& options) {

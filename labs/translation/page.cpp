@@ -225,6 +225,17 @@ std::string page_of(const ordered_json& result) {
                                                                      {"page_us", "us"},
                                                                      {"miss_ns", "ns a miss"}});
   body +=
+      fmt::format("<h2>Page faults of the thesis' GPU: figure 4.6, {}</h2>\n", simulated) +
+      chart("simulated latency of page faults by work-items", "work-items", "us a fault, simulated",
+            {line_of(of("device_faults"), "the driver sees", "#4c78a8", "items", "driver_us"),
+             line_of(of("device_faults"), "the GPU sees", "#e45756", "items", "device_us")}) +
+      table_of(of("device_faults"), {{"items", "work-items"},
+                                     {"source", "source"},
+                                     {"faults_per_ms", "faults a ms"},
+                                     {"driver_us", "us a fault, driver"},
+                                     {"device_us", "us a fault, GPU"},
+                                     {"faults_per_batch", "faults a batch"}});
+  body +=
       "<h2>Page faults of this machine's CPU</h2>\n" +
       table_of(of("faults"),
                {{"kind", "kind"}, {"about", "what"}, {"faults", "faults"}, {"ns", "ns a fault"}});
@@ -234,6 +245,22 @@ std::string page_of(const ordered_json& result) {
                                       {"pages", "pages"},
                                       {"ns", "ns a call"},
                                       {"interrupts", "interrupts a call"}});
+  body += fmt::format("<p>The thesis' machine, {}: cores that invalidate without a pause.</p>\n",
+                      simulated) +
+          table_of(of("invalidations"), {{"entries", "entries"},
+                                         {"source", "source"},
+                                         {"cores", "cores"},
+                                         {"ns", "ns each"},
+                                         {"per_ms", "a ms"}}) +
+          fmt::format(
+              "<p>Programs, {}, while one core invalidates all entries without a pause: "
+              "misses and time over those without.</p>\n",
+              simulated) +
+          table_of(of("flushes"), {{"program", "program"},
+                                   {"source", "source"},
+                                   {"accesses", "accesses"},
+                                   {"misses", "misses"},
+                                   {"time", "time"}});
   body += "<h2>Programs: figures 4.3, 4.4 and 4.5</h2>\n" +
           table_of(of("programs"), {{"program", "program"},
                                     {"source", "source"},

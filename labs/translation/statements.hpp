@@ -27,7 +27,8 @@ struct Statement {
   double high;
   std::optional<bench::Interval> ours = {};
   std::string note = {};
-  // "recorded" or "modelled": where the simulated program's accesses come from.
+  // "recorded", "modelled" or "recorded and modelled": where the accesses of the simulated programs
+  // come from.
   const char* accesses = nullptr;
 
   // "reproduced", "not reproduced", "cannot tell", or "not measurable here" without a figure.
@@ -42,6 +43,9 @@ struct MeasuredRatios {
   std::string no_shootdown = {};
 };
 
+// Which program comes first, in figures 4.3 to 4.5.
+std::vector<Statement> statements_of_order(const SimulatedFigures& simulated);
+// All of them, with those.
 std::vector<Statement> statements_of(const SimulatedFigures& simulated,
                                      const MeasuredRatios& measured);
 

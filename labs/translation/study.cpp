@@ -194,6 +194,38 @@ void add_simulated(const SimulatedFigures& figures, Rows& rows) {
          {"walks_per_1000", rounded(mean_of(run, walks))},
          {"us", rounded(mean_of(run, [](const Counts& one) { return one.ns / 1e3; }))}});
   }
+  for (const ProgramRun& run : figures.flushed) {
+    const ProgramRun& usual = figures.run_of(run.program, run.sorted, run.page_bytes, run.prefetch);
+    const auto ratio = [&](double (*value)(const Counts&)) {
+      return rounded(mean_of(run, value) / mean_of(usual, value));
+    };
+    rows.push_back({{"table", "flushes"},
+                    {"source", "simulated"},
+                    {"program", run.program},
+                    {"accesses", run.recorded ? "recorded" : "modelled"},
+                    {"misses", ratio([](const Counts& one) { return one.misses_a_thousand(); })},
+                    {"time", ratio([](const Counts& one) { return one.ns; })}});
+  }
+}
+
+void add_paging(const SimulatedFigures& figures, Rows& rows) {
+  for (const FaultPoint& point : figures.faults) {
+    rows.push_back({{"table", "device_faults"},
+                    {"source", "simulated"},
+                    {"items", point.items},
+                    {"faults_per_ms", rounded(point.a_ms)},
+                    {"driver_us", rounded(point.driver_us)},
+                    {"device_us", rounded(point.device_us)},
+                    {"faults_per_batch", rounded(point.batch)}});
+  }
+  for (const InvalidationPoint& point : figures.invalidations) {
+    rows.push_back({{"table", "invalidations"},
+                    {"source", "simulated"},
+                    {"entries", point.all ? "all" : "one"},
+                    {"cores", point.cores},
+                    {"ns", rounded(point.ns)},
+                    {"per_ms", rounded(point.a_ms)}});
+  }
 }
 
 }  // namespace
@@ -212,6 +244,7 @@ Result<Rows> run_study(const StudyPlan& plan, const Step& step) {
   const SimulatedFigures figures = simulated_figures(
       {.rounds = plan.rounds, .part = plan.part, .seed = plan.seed, .recorded = plan.recorded});
   add_simulated(figures, rows);
+  add_paging(figures, rows);
   step("statements");
   for (const Statement& one : statements_of(figures, ratios)) rows.push_back(json_of(one));
   return rows;

@@ -48,8 +48,9 @@ TEST_F(TranslationLab, measures_this_machine_and_writes_a_page) {
     EXPECT_TRUE(row["table"] != "programs" || row["source"] == "simulated") << row;
   }
   EXPECT_EQ(judged, statements);
-  for (const char* const table : {"levels", "points", "chains", "at_once", "strides", "faults",
-                                  "shootdowns", "latency", "programs", "statements"}) {
+  for (const char* const table :
+       {"levels", "points", "chains", "at_once", "strides", "faults", "shootdowns", "latency",
+        "programs", "flushes", "device_faults", "invalidations", "statements"}) {
     EXPECT_TRUE(tables.count(table) == 1) << table;
   }
   std::ifstream file(page);

@@ -113,6 +113,7 @@ STUDIES = (
             "time of a load by the pages touched",
             "time of a step by chains",
             "simulated latency by work-items",
+            "simulated latency of page faults by work-items",
         ),
     ),
 )

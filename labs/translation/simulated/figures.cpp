@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <functional>
+#include <iterator>
+#include <thread>
 
 #include "base/contract.hpp"
 
@@ -66,6 +69,45 @@ std::vector<Subject> subjects_of(const SimulatedOptions& options) {
     }
   }
   return subjects;
+}
+
+struct SubjectRuns {
+  std::vector<ProgramRun> runs;
+  std::vector<ProgramRun> flushed;
+};
+
+SubjectRuns runs_of(const Subject& subject) {
+  SubjectRuns all;
+  const auto run_with = [&](std::uint64_t page_bytes, std::uint32_t prefetch) {
+    return ProgramRun{subject.program->name, subject.sorted,       page_bytes, prefetch,
+                      subject.recorded,      subject.footprint_gb, {}};
+  };
+  all.runs = {run_with(small_page, thesis::prefetch_pages), run_with(small_page, 1),
+              run_with(large_page, 1), run_with(huge_page, 1)};
+  if (subject.sorted) all.flushed = {run_with(small_page, thesis::prefetch_pages)};
+  for (std::uint32_t round = 0; round < subject.rounds; ++round) {
+    const WaveTrace trace = subject.trace_of(round);
+    for (ProgramRun& run : all.runs) {
+      run.rounds.push_back(simulate(machine_with(run.page_bytes, run.prefetch), trace));
+    }
+    for (ProgramRun& run : all.flushed) {
+      run.rounds.push_back(simulate_flushed(machine_with(run.page_bytes, run.prefetch), trace,
+                                            all.runs.front().rounds.back().ns));
+    }
+  }
+  return all;
+}
+
+// Calls work(0) to work(count - 1), on as many threads as there are cores.
+void side_by_side(std::size_t count, const std::function<void(std::size_t)>& work) {
+  std::atomic<std::size_t> next = 0;
+  const auto take = [&] {
+    for (std::size_t at = next++; at < count; at = next++) work(at);
+  };
+  std::vector<std::jthread> others;
+  const std::size_t threads = std::min<std::size_t>(std::thread::hardware_concurrency(), count);
+  for (std::size_t thread = 1; thread < threads; ++thread) others.emplace_back(take);
+  take();
 }
 
 }  // namespace
@@ -129,28 +171,14 @@ SimulatedFigures simulated_figures(const SimulatedOptions& options) {
   figures.page = simulate(machine_with(small_page, 1), pages);
   figures.page_prefetched = simulate(machine_with(small_page, thesis::prefetch_pages), pages);
   figures.page_large = simulate(machine_with(large_page, 1), pages);
-  for (const Subject& subject : subjects_of(options)) {
-    const std::size_t first = figures.runs.size();
-    const auto add = [&](std::uint64_t page_bytes, std::uint32_t prefetch) {
-      figures.runs.push_back({subject.program->name,
-                              subject.sorted,
-                              page_bytes,
-                              prefetch,
-                              subject.recorded,
-                              subject.footprint_gb,
-                              {}});
-    };
-    add(small_page, thesis::prefetch_pages);
-    add(small_page, 1);
-    add(large_page, 1);
-    add(huge_page, 1);
-    for (std::uint32_t round = 0; round < subject.rounds; ++round) {
-      const WaveTrace trace = subject.trace_of(round);
-      for (std::size_t at = first; at < figures.runs.size(); ++at) {
-        ProgramRun& run = figures.runs[at];
-        run.rounds.push_back(simulate(machine_with(run.page_bytes, run.prefetch), trace));
-      }
-    }
+  figures.faults = faults_by_items(machine_with(small_page, 1));
+  figures.invalidations = invalidations_by_cores(thesis::command_queue);
+  const std::vector<Subject> subjects = subjects_of(options);
+  std::vector<SubjectRuns> all(subjects.size());
+  side_by_side(subjects.size(), [&](std::size_t at) { all[at] = runs_of(subjects[at]); });
+  for (SubjectRuns& one : all) {
+    std::move(one.runs.begin(), one.runs.end(), std::back_inserter(figures.runs));
+    std::move(one.flushed.begin(), one.flushed.end(), std::back_inserter(figures.flushed));
   }
   return figures;
 }

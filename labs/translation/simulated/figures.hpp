@@ -1,7 +1,7 @@
 #pragma once
 // The figures and tables of section 4.4, of the simulated machine.
 //
-// Threading: pure functions.
+// Threading: pure functions; simulated_figures() starts threads and waits for them.
 
 #include <cstdint>
 #include <string>
@@ -10,6 +10,7 @@
 #include "labs/translation/change_points.hpp"
 #include "labs/translation/recorded/trace_file.hpp"
 #include "labs/translation/simulated/machine.hpp"
+#include "labs/translation/simulated/paging.hpp"
 #include "labs/translation/simulated/programs.hpp"
 
 namespace k2k::labs::translation {
@@ -43,6 +44,10 @@ struct SimulatedFigures {
   Counts page_prefetched;
   Counts page_large;
   std::vector<ProgramRun> runs;
+  // Sorted programs with the usual setting, while a core invalidates all entries without a pause.
+  std::vector<ProgramRun> flushed;
+  std::vector<FaultPoint> faults;
+  std::vector<InvalidationPoint> invalidations;
 
   // Expects a setting that was run.
   [[nodiscard]] const ProgramRun& run_of(const std::string& program, bool sorted,
@@ -58,7 +63,8 @@ struct SimulatedOptions {
 };
 // EINVAL, with the program: unknown, fewer than two rounds, or not as many in both orders.
 Status judge_recorded(const std::vector<RecordedTrace>& recorded);
-// Expects recorded accesses without an error.
+// Expects recorded accesses without an error. Programs are simulated side by side, on as many
+// threads as there are cores; the result is the same with any number.
 SimulatedFigures simulated_figures(const SimulatedOptions& options);
 
 }  // namespace k2k::labs::translation
