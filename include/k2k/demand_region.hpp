@@ -47,14 +47,19 @@ struct DemandRegionOptions {
   // `in_place` is the thesis' recommendation, section 4.5.1: no request and no hand-over, but the
   // unit's other work-items wait, and the server's accounts do not contain the fault.
   FaultHandling handling = FaultHandling::request;
+  // 4,096 bytes or 2 MiB: what a fault fills and a discard gives back. Larger pages are fewer
+  // faults, each for more memory. Linux translates a page of 2 MiB as one where it has such a page
+  // to give
+  // (/sys/kernel/mm/transparent_hugepage).
+  std::size_t page_bytes = 4096;
 };
 
 class K2K_API DemandRegion {
  public:
-  // `bytes` is a multiple of 4,096. The first region of a process installs a handler for SIGBUS;
-  // destroying the last region removes it. Errors of all three functions:
-  //   EINVAL   no bytes or no whole pages; no source; a negative offset; device.stack_bytes too
-  //            small for a fault (the message names the least)
+  // `bytes` is a multiple of the options' `page_bytes`. The first region of a process installs a
+  // handler for SIGBUS; destroying the last region removes it. Errors of all three functions:
+  //   EINVAL   pages of another size; no bytes or no whole pages; no source; a negative offset;
+  //            device.stack_bytes too small for a fault (the message names the least)
   //   ENOTSUP  the runtime's device has no page faults
   //   EPERM, ENOSYS  userfaultfd(2) is not available; the message names the setting
   //   ENOMEM   no address space      ENOSPC  64 regions exist      EBADF  the descriptor
@@ -78,6 +83,7 @@ class K2K_API DemandRegion {
 
   [[nodiscard]] std::byte* data() const { return handle_.data; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  [[nodiscard]] std::size_t page_bytes() const { return page_bytes_; }
   template <class T>
   [[nodiscard]] T* as() const {
     return reinterpret_cast<T*>(handle_.data);
@@ -92,9 +98,10 @@ class K2K_API DemandRegion {
   // of each is a fault again, and brings its content in anew: zeros, or the source's. A touch that
   // begins after discard() has returned sees the source as it was when discard() began, or later.
   // A touch at the same time sees the old page or the new one. Kernels do the same by
-  // madvise(MADV_DONTNEED). Waits for pages that are being placed, not for a disk. Not for signal
-  // handlers. Errors, with nothing discarded:
-  //   EINVAL   not inside, or not whole pages of 4,096 bytes
+  // madvise(MADV_DONTNEED), which rounds as Linux does for huge pages: EINVAL if it begins within a
+  // page of 2 MiB, and such a page in which it ends stays. Waits for pages that are being placed,
+  // not for a disk. Not for signal handlers. Errors, with nothing discarded:
+  //   EINVAL   not inside, or not whole pages
   //   ENOTSUP  the device filled the region when it was made: managed memory. On a GPU that
   //            reaches pages of the host, a copy, and a file from an offset within a page
   //   ESTALE   this is a forked child, which has no region
@@ -104,12 +111,13 @@ class K2K_API DemandRegion {
   [[nodiscard]] backend::RegionCounters counters() const;
 
  private:
-  K2K_INTERNAL DemandRegion(const backend::RegionHandle& handle, std::size_t bytes);
+  K2K_INTERNAL DemandRegion(const backend::RegionHandle& handle, const backend::RegionPlan& plan);
   K2K_INTERNAL static Result<DemandRegion> create(Runtime& runtime,
                                                   const backend::RegionPlan& plan);
 
   backend::RegionHandle handle_;
   std::size_t bytes_ = 0;
+  std::size_t page_bytes_ = 0;
   int creator_ = 0;  // The process that created the region.
 };
 

@@ -45,6 +45,7 @@ struct Place {
   std::atomic<std::uint32_t> fillers{0};  // Pins of threads that fill pages.
   std::atomic<std::uintptr_t> begin{0};
   std::atomic<std::uintptr_t> end{0};
+  std::size_t page_bytes = demand_page_bytes;
   std::atomic<std::uint64_t> pages{0};
   std::atomic<std::uint64_t> in_place{0};
   std::atomic<std::uint64_t> discards{0};
@@ -174,6 +175,56 @@ Populated place_copy(Place& place, std::uintptr_t to, std::size_t bytes, Reading
   return placed;
 }
 
+// What a large page will hold, into zeroed memory. 0 or a positive errno.
+int read_large(const Place& place, std::uintptr_t to, Reading reading, std::span<std::byte> into) {
+  const std::uintptr_t at = to - place.begin.load(std::memory_order_relaxed);
+  switch (place.source) {
+    case PageSource::zero:
+      return 0;
+    case PageSource::copy:
+      return copy_page(place.copy_from + at, into, reading);
+    case PageSource::file:
+      return read_page(place.file, place.offset + static_cast<std::int64_t>(at), into, reading);
+  }
+  return EINVAL;
+}
+
+// As place_from_file(), whatever the source: the page is made aside, then moved to its place.
+Populated place_large_page(Place& place, std::uintptr_t to, Reading reading) {
+  LargePage made;
+  if (made.error() != 0) return {0, made.error(), 0};
+  for (std::uint32_t tries = 0; tries < overtaken_max; ++tries) {
+    const std::uint64_t generation = place.generations.now();
+    if (const int error = read_large(place, to, reading, made.bytes()); error != 0) {
+      return {0, error, 0};
+    }
+    if (const Placing placing(place.generations, generation); placing) {
+      return made.place(place.faults, to);
+    }
+  }
+  const Placing placing(place.generations);  // Discards wait: the fault has waited long enough.
+  const int error = read_large(place, to, reading, made.bytes());
+  return error != 0 ? Populated{0, error, 0} : made.place(place.faults, to);
+}
+
+// Pages that are placed whole: [begin, begin + bytes) meets them.
+__attribute__((noinline)) Populated place_large(Place& place, std::uintptr_t begin,
+                                                std::size_t bytes, Reading reading) {
+  Populated done;
+  std::uintptr_t page = begin / large_page_bytes * large_page_bytes;
+  for (; page < begin + bytes; page += large_page_bytes) {
+    const auto* const there = reinterpret_cast<const std::byte*>(page);
+    if (resident_bytes(there, large_page_bytes) < large_page_bytes) {
+      const Populated placed = place_large_page(place, page, reading);
+      done.error = placed.error;
+      if (placed.error != 0) return done;
+      done.placed_bytes += placed.placed_bytes;
+    }
+    done.bytes = page + large_page_bytes - begin;
+  }
+  return done;
+}
+
 Populated populate_part(std::uintptr_t begin, std::size_t bytes, PageAccess access, Reading reading,
                         std::span<std::byte> staging) {
   const Pin pin(begin);
@@ -185,20 +236,20 @@ Populated populate_part(std::uintptr_t begin, std::size_t bytes, PageAccess acce
   const std::size_t part =
       std::min<std::size_t>(bytes, pin->end.load(std::memory_order_relaxed) - begin);
   Populated done;
-  switch (pin->source) {
-    case PageSource::zero:  // The same in every generation.
-      done = place_zeros(pin->faults, begin, part, access);
-      break;
-    case PageSource::copy:
-      done = place_copy(*pin, begin, part, reading);
-      break;
-    case PageSource::file:
-      done = place_from_file(*pin, begin, part, reading, staging);
-      break;
+  const bool large = pin->page_bytes != demand_page_bytes;
+  if (__builtin_expect(large, 0)) {
+    done = place_large(*pin, begin, part, reading);
+  } else if (pin->source == PageSource::zero) {  // The same in every generation.
+    done = place_zeros(pin->faults, begin, part, access);
+  } else if (pin->source == PageSource::copy) {
+    done = place_copy(*pin, begin, part, reading);
+  } else {
+    done = place_from_file(*pin, begin, part, reading, staging);
   }
   pin->fillers.fetch_sub(1, std::memory_order_seq_cst);
   if (!pin.live()) return {0, ESTALE, 0};
-  pin->pages.fetch_add(done.placed_bytes / demand_page_bytes, std::memory_order_relaxed);
+  pin->pages.fetch_add(done.placed_bytes / (large ? large_page_bytes : demand_page_bytes),
+                       std::memory_order_relaxed);
   return done;
 }
 
@@ -261,10 +312,15 @@ void free_retired() {
 
 Status check(const RegionPlan& plan) {
   const std::string what = "demand region '" + plan.name + "': ";
-  if (plan.bytes == 0 || plan.bytes % demand_page_bytes != 0) {
+  if (plan.page_bytes != demand_page_bytes && plan.page_bytes != large_page_bytes) {
+    return Error{EINVAL, what + "pages of " + std::to_string(plan.page_bytes) +
+                             " bytes; a page has " + std::to_string(demand_page_bytes) + " or " +
+                             std::to_string(large_page_bytes) + " bytes"};
+  }
+  if (plan.bytes == 0 || plan.bytes % plan.page_bytes != 0) {
     return Error{EINVAL, what + std::to_string(plan.bytes) +
                              " bytes; a region has whole pages of " +
-                             std::to_string(demand_page_bytes) + " bytes, at least one"};
+                             std::to_string(plan.page_bytes) + " bytes, at least one"};
   }
   if (plan.source == PageSource::copy && plan.copy_from == nullptr) {
     return Error{EINVAL, what + "no memory to copy from (a null pointer)"};
@@ -302,8 +358,7 @@ Result<RegionHandle> create_region(const RegionPlan& plan) {
                              " cannot be used: " + std::strerror(code)};
     }
   }
-  void* const data = ::mmap(nullptr, plan.bytes, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const data = map_pages(plan.bytes, plan.page_bytes);
   uffdio_register wish{};
   wish.range = {reinterpret_cast<std::uint64_t>(data), plan.bytes};
   wish.mode = UFFDIO_REGISTER_MODE_MISSING;
@@ -337,6 +392,7 @@ Result<RegionHandle> create_region(const RegionPlan& plan) {
   const auto begin = reinterpret_cast<std::uintptr_t>(data);
   place->begin.store(begin, std::memory_order_relaxed);
   place->end.store(begin + plan.bytes, std::memory_order_relaxed);
+  place->page_bytes = plan.page_bytes;
   // Pairs with Pin: a thread that sees the state sees the rest.
   place->state.store(PlaceState::live, std::memory_order_seq_cst);
   const auto index = static_cast<std::uint32_t>(place - places);
@@ -387,6 +443,7 @@ FoundRegion find_region(std::uintptr_t address) noexcept {
   found.handling = pin->handling;
   found.begin = pin->begin.load(std::memory_order_relaxed);
   found.end = pin->end.load(std::memory_order_relaxed);
+  found.page_bytes = pin->page_bytes;
   std::memcpy(found.name, pin->name, name_bytes);
   return found;
 }
@@ -477,6 +534,20 @@ Removal::~Removal() {
     count(DiscardPart::finalise, moments_[2], cycles());
     unpin(place);
   }
+}
+
+int fit_to_pages(std::uintptr_t begin, std::size_t& bytes) noexcept {
+  if (bytes == 0 || begin + bytes < begin) return 0;  // Linux answers.
+  if (const Pin pin(begin); pin && pin->page_bytes == large_page_bytes) {
+    if (begin % large_page_bytes != 0) return EINVAL;
+  }
+  const std::uintptr_t end = begin + bytes;
+  if (const Pin pin(end - 1); pin && pin->page_bytes == large_page_bytes) {
+    // Linux rounds up to its own pages first.
+    const std::uintptr_t up = (end + demand_page_bytes - 1) / demand_page_bytes * demand_page_bytes;
+    bytes = up / large_page_bytes * large_page_bytes - begin;
+  }
+  return 0;
 }
 
 int discard(std::uintptr_t begin, std::size_t bytes, std::uint64_t called) noexcept {

@@ -32,14 +32,17 @@
 namespace k2k::backend {
 
 inline constexpr std::uint32_t regions_max = 64;
-inline constexpr std::size_t demand_page_bytes = 4096;
+inline constexpr std::size_t demand_page_bytes = 4096;  // Also Linux' page.
+inline constexpr std::size_t large_page_bytes = std::size_t{2} << 20;
 
 enum class PageSource : std::uint8_t { zero, copy, file };
 enum class PageAccess : std::uint8_t { read, write };
 
 struct RegionPlan {
   std::string name;       // For messages; cut after 31 bytes.
-  std::size_t bytes = 0;  // A multiple of demand_page_bytes, not 0.
+  std::size_t bytes = 0;  // A multiple of page_bytes, not 0.
+  // Filled and discarded as a unit: demand_page_bytes or large_page_bytes.
+  std::size_t page_bytes = demand_page_bytes;
   PageSource source = PageSource::zero;
   const std::byte* copy_from = nullptr;  // `bytes` long; must outlive the region.
   int descriptor = -1;                   // Duplicated; pages are private copies of the file's.
@@ -48,14 +51,15 @@ struct RegionPlan {
 };
 
 // Errors:
-//   EINVAL  no bytes or no whole pages, no source, a negative offset
+//   EINVAL  another size of pages, no bytes or no whole pages, no source, a negative offset
 //   EBADF   the descriptor
 //   ENOMEM  no address space
 //   ENOSPC  regions_max regions exist
 //   EPERM, ENOSYS  userfaultfd is not available; the message names the setting
 Result<RegionHandle> create_region(const RegionPlan& plan);
 
-// EINVAL (no bytes or no whole pages, no source, a negative offset), naming the region.
+// EINVAL (another size of pages, no bytes or no whole pages, no source, a negative offset), naming
+// the region.
 Status check(const RegionPlan& plan);
 
 // Returns its pages at once, and its addresses when no kernel runs. A fault that is being resolved
@@ -71,6 +75,7 @@ struct FoundRegion {
   FaultHandling handling = FaultHandling::request;
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
+  std::size_t page_bytes = demand_page_bytes;
   char name[32] = {};
 };
 [[nodiscard]] FoundRegion find_region(std::uintptr_t address) noexcept;
@@ -95,6 +100,11 @@ class Removal {
 // Gives pages of a region of the table back: the next touch of each is a fault. Whole pages. 0 or a
 // positive errno, as madvise(2).
 int discard(std::uintptr_t begin, std::size_t bytes, std::uint64_t called) noexcept;
+
+// Fits a range that Linux is about to remove to large pages, as Linux does for its huge pages:
+// EINVAL if it begins within one; if it ends within one, the page stays, and `bytes` becomes less.
+// 0 otherwise.
+int fit_to_pages(std::uintptr_t begin, std::size_t& bytes) noexcept;
 
 // Counts a fault that its own thread resolved.
 void count_in_place(std::uintptr_t address) noexcept;

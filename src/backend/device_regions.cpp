@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backend/demand_pages.hpp"
+#include "backend/page_filling.hpp"
 
 namespace k2k::backend {
 
@@ -82,12 +83,12 @@ Status copy_file(const RegionPlan& plan, std::byte* memory) {
     if (count == 0) break;
     done += static_cast<std::size_t>(count);
   }
-  if (done + demand_page_bytes > plan.bytes) return {};
-  return Error{ENXIO, name_of(plan) + "the file ends " + std::to_string(done) +
-                          " bytes behind the offset; ask for " +
-                          std::to_string((done + demand_page_bytes - 1) / demand_page_bytes *
-                                         demand_page_bytes) +
-                          " bytes"};
+  if (done + plan.page_bytes > plan.bytes) return {};
+  return Error{
+      ENXIO, name_of(plan) + "the file ends " + std::to_string(done) +
+                 " bytes behind the offset; ask for " +
+                 std::to_string((done + plan.page_bytes - 1) / plan.page_bytes * plan.page_bytes) +
+                 " bytes"};
 }
 
 }  // namespace
@@ -100,9 +101,9 @@ Status fill_region(const RegionPlan& plan, std::byte* memory) {
 Result<RegionHandle> map_region(const RegionPlan& plan) {
   if (Status fits = check(plan); !fits) return fits.error();
   const bool maps_file = plan.source == PageSource::file && plan.offset % demand_page_bytes == 0;
-  void* const data = ::mmap(nullptr, plan.bytes, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_NORESERVE | (maps_file ? 0 : MAP_ANONYMOUS),
-                            maps_file ? plan.descriptor : -1, maps_file ? plan.offset : 0);
+  void* const data = maps_file ? ::mmap(nullptr, plan.bytes, PROT_READ | PROT_WRITE,
+                                        MAP_PRIVATE | MAP_NORESERVE, plan.descriptor, plan.offset)
+                               : map_pages(plan.bytes, plan.page_bytes);
   if (data == MAP_FAILED) {
     const int code = errno;
     if (code == EBADF || code == EACCES || code == ENODEV) {
@@ -114,6 +115,7 @@ Result<RegionHandle> map_region(const RegionPlan& plan) {
   }
   std::shared_ptr<void> pages(data,
                               Unmap{plan.bytes, maps_file || plan.source == PageSource::zero});
+  if (plan.page_bytes != demand_page_bytes) ::madvise(data, plan.bytes, MADV_HUGEPAGE);
   if (!maps_file) {
     if (Status filled = fill_region(plan, static_cast<std::byte*>(data)); !filled) {
       return filled.error();

@@ -29,10 +29,11 @@ class MappedRegion : public testing::Test {
     region_ = std::move(made).value();
     return reinterpret_cast<char*>(region_.data);
   }
-  int discard_second() const {
-    return discard_pages(
-        region_.pages, reinterpret_cast<std::uintptr_t>(region_.data) + bytes_a_page, bytes_a_page);
+  int discard(std::size_t offset, std::size_t bytes) const {
+    return discard_pages(region_.pages, reinterpret_cast<std::uintptr_t>(region_.data) + offset,
+                         bytes);
   }
+  int discard_second() const { return discard(bytes_a_page, bytes_a_page); }
 
  private:
   RegionHandle region_;
@@ -44,6 +45,16 @@ TEST_F(MappedRegion, of_zeros_is_zero_again) {
   EXPECT_EQ(discard_second(), 0);
   EXPECT_EQ(bytes[0], '!');
   EXPECT_EQ(bytes[bytes_a_page], 0);
+}
+
+TEST_F(MappedRegion, of_large_pages_begins_at_one_and_gives_them_back) {
+  char* const bytes =
+      map({.name = "zeros", .bytes = 2 * large_page_bytes, .page_bytes = large_page_bytes});
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(bytes) % large_page_bytes, 0u);
+  bytes[0] = bytes[2 * large_page_bytes - 1] = '!';
+  EXPECT_EQ(discard(large_page_bytes, large_page_bytes), 0);
+  EXPECT_EQ(bytes[0], '!');
+  EXPECT_EQ(bytes[2 * large_page_bytes - 1], 0);
 }
 
 TEST_F(MappedRegion, of_a_file_has_the_file_s_content_of_now) {

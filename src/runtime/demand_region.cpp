@@ -14,17 +14,31 @@
 
 namespace k2k {
 
-DemandRegion::DemandRegion(const backend::RegionHandle& handle, std::size_t bytes)
-    : handle_(handle), bytes_(bytes), creator_(::getpid()) {}
+namespace {
+
+backend::RegionPlan plan_of(const DemandRegionOptions& options) {
+  backend::RegionPlan plan;
+  plan.name = options.name;
+  plan.handling = options.handling;
+  plan.page_bytes = options.page_bytes;
+  return plan;
+}
+
+}  // namespace
+
+DemandRegion::DemandRegion(const backend::RegionHandle& handle, const backend::RegionPlan& plan)
+    : handle_(handle), bytes_(plan.bytes), page_bytes_(plan.page_bytes), creator_(::getpid()) {}
 
 DemandRegion::DemandRegion(DemandRegion&& other) noexcept
     : handle_(std::exchange(other.handle_, {})),
       bytes_(std::exchange(other.bytes_, 0)),
+      page_bytes_(other.page_bytes_),
       creator_(other.creator_) {}
 
 DemandRegion& DemandRegion::operator=(DemandRegion&& other) noexcept {
   std::swap(handle_, other.handle_);
   std::swap(bytes_, other.bytes_);
+  std::swap(page_bytes_, other.page_bytes_);
   std::swap(creator_, other.creator_);
   return *this;
 }
@@ -42,23 +56,19 @@ DemandRegion::~DemandRegion() {
 Result<DemandRegion> DemandRegion::create(Runtime& runtime, const backend::RegionPlan& plan) {
   const Result<backend::RegionHandle> handle = runtime.create_region(plan);
   if (!handle) return handle.error();
-  return DemandRegion(handle.value(), plan.bytes);
+  return DemandRegion(handle.value(), plan);
 }
 
 Result<DemandRegion> DemandRegion::zero(Runtime& runtime, std::size_t bytes,
                                         const DemandRegionOptions& options) {
-  backend::RegionPlan plan;
-  plan.name = options.name;
-  plan.handling = options.handling;
+  backend::RegionPlan plan = plan_of(options);
   plan.bytes = bytes;
   return create(runtime, plan);
 }
 
 Result<DemandRegion> DemandRegion::copy_of(Runtime& runtime, const void* from, std::size_t bytes,
                                            const DemandRegionOptions& options) {
-  backend::RegionPlan plan;
-  plan.name = options.name;
-  plan.handling = options.handling;
+  backend::RegionPlan plan = plan_of(options);
   plan.bytes = bytes;
   plan.source = backend::PageSource::copy;
   plan.copy_from = static_cast<const std::byte*>(from);
@@ -67,9 +77,7 @@ Result<DemandRegion> DemandRegion::copy_of(Runtime& runtime, const void* from, s
 
 Result<DemandRegion> DemandRegion::file(Runtime& runtime, int descriptor, std::int64_t offset,
                                         std::size_t bytes, const DemandRegionOptions& options) {
-  backend::RegionPlan plan;
-  plan.name = options.name;
-  plan.handling = options.handling;
+  backend::RegionPlan plan = plan_of(options);
   plan.bytes = bytes;
   plan.source = backend::PageSource::file;
   plan.descriptor = descriptor;
@@ -95,17 +103,16 @@ Status DemandRegion::populate(std::size_t offset, std::size_t bytes) {
 
 Status DemandRegion::discard(std::size_t offset, std::size_t bytes) {
   const std::uint64_t called = cycles();
-  constexpr std::size_t page = backend::demand_page_bytes;
   const bool inside = offset <= bytes_ && bytes <= bytes_ - offset;
   const auto range = [&] { return fmt::format("bytes {} to {}", offset, offset + bytes); };
   if (!inside) {
     return Error{EINVAL,
                  fmt::format("{} are not inside a demand region of {} bytes", range(), bytes_)};
   }
-  if (offset % page != 0 || bytes % page != 0) {
+  if (offset % page_bytes_ != 0 || bytes % page_bytes_ != 0) {
     return Error{EINVAL, fmt::format("{} of a demand region are not whole pages of {} bytes; only "
                                      "pages can be discarded",
-                                     range(), page)};
+                                     range(), page_bytes_)};
   }
   if (creator_ != ::getpid()) {
     return Error{ESTALE, fmt::format("{} of a demand region belong to process {}; its child cannot "

@@ -138,8 +138,12 @@ std::int64_t advise_memory(const Request& request) {
   const auto advice = static_cast<int>(word[2]);
   const bool removes = advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED;
   if (!removes || !backend::any_region()) return pass_on(request);
-  const backend::Removal removal(word[0], word[1], cycles());
-  return pass_on(request);
+  Request fitted = request;
+  std::size_t bytes = word[1];
+  if (const int error = backend::fit_to_pages(word[0], bytes); error != 0) return -error;
+  fitted.arguments[1] = bytes;
+  const backend::Removal removal(word[0], bytes, cycles());
+  return pass_on(fitted);
 }
 
 }  // namespace k2k::services

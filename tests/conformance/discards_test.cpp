@@ -170,11 +170,12 @@ std::uint64_t touches_wanted() {
 // A file whose words other threads change while it is read.
 class SharedFile {
  public:
-  SharedFile() : file_(std::string(race_pages * page, '\0')) {
-    memory_ = ::mmap(nullptr, race_pages * page, PROT_READ | PROT_WRITE, MAP_SHARED, file_.fd, 0);
+  explicit SharedFile(std::size_t bytes = race_pages * page)
+      : bytes_(bytes), file_(std::string(bytes, '\0')) {
+    memory_ = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_.fd, 0);
     if (memory_ == MAP_FAILED) std::abort();
   }
-  ~SharedFile() { ::munmap(memory_, race_pages * page); }
+  ~SharedFile() { ::munmap(memory_, bytes_); }
   SharedFile(const SharedFile&) = delete;
   SharedFile& operator=(const SharedFile&) = delete;
 
@@ -182,6 +183,7 @@ class SharedFile {
   [[nodiscard]] std::uint64_t* words() const { return static_cast<std::uint64_t*>(memory_); }
 
  private:
+  std::size_t bytes_;
   TemporaryFile file_;
   void* memory_;
 };
@@ -190,14 +192,19 @@ class SharedFile {
 struct Race {
   std::uint64_t* source;
   const std::uint64_t* region;
+  std::size_t page_words = words_a_page;
   std::array<std::atomic<std::uint64_t>, race_pages> latest{};
   std::array<std::atomic<std::uint64_t>, race_pages> discarded{};
   std::atomic<std::uint64_t> stale{0};
   std::atomic<std::uint64_t> wild{0};  // Of no generation so far.
   std::atomic<bool> over{false};
 
+  // Another place in each page: near the end of some, where a page may be placed in parts.
+  [[nodiscard]] std::size_t word_of(std::size_t at) const {
+    return at * page_words + at * (page_words / race_pages + 1);
+  }
   void touch(std::size_t at) {
-    const std::size_t word = at * words_a_page + at;
+    const std::size_t word = word_of(at);
     const std::uint64_t least = discarded[at].load(std::memory_order_acquire);
     const std::uint64_t seen = __atomic_load_n(&region[word], __ATOMIC_ACQUIRE);
     if (seen < least) stale.fetch_add(1, std::memory_order_relaxed);
@@ -208,7 +215,7 @@ struct Race {
   // One thread for each page. `discard` removes the page, and maybe its neighbours.
   template <class Discard>
   void renew(std::size_t at, const Discard& discard) {
-    const std::size_t word = at * words_a_page + at;
+    const std::size_t word = word_of(at);
     const std::uint64_t next = latest[at].load(std::memory_order_relaxed) + 1;
     latest[at].store(next, std::memory_order_release);
     __atomic_store_n(&source[word], next, __ATOMIC_RELEASE);
@@ -233,7 +240,8 @@ K2K_EVERY_DEVICE(DiscardRaces);
 void DiscardRaces::run(Runtime& runtime, DemandRegion& region, std::uint64_t* source,
                        const std::function<void(std::uint64_t round)>& beside) {
   constexpr std::uint32_t items = 16;
-  Race race{source, region.as<const std::uint64_t>()};
+  const std::size_t bytes = region.page_bytes();
+  Race race{source, region.as<const std::uint64_t>(), bytes / sizeof(std::uint64_t)};
   std::vector<std::thread> threads;
   for (std::size_t parity = 0; parity < 2; ++parity) {
     threads.emplace_back([&, parity] {
@@ -241,8 +249,8 @@ void DiscardRaces::run(Runtime& runtime, DemandRegion& region, std::uint64_t* so
         const std::size_t at = (2 * round + parity) % race_pages;
         const std::size_t first = at - at % 4;
         race.renew(at, [&] {
-          const Status status = round % 3 == 0 ? region.discard(first * page, 4 * page)
-                                               : region.discard(at * page, page);
+          const Status status = round % 3 == 0 ? region.discard(first * bytes, 4 * bytes)
+                                               : region.discard(at * bytes, bytes);
           EXPECT_TRUE(status.ok()) << status.error().message;
         });
         // Some touches shall meet a page.
@@ -257,9 +265,10 @@ void DiscardRaces::run(Runtime& runtime, DemandRegion& region, std::uint64_t* so
       }
     });
   }
-  const std::uint64_t each = touches_wanted() / (2 * items);
+  // Nearly each touch is a fault, and the fault of a large page takes as much longer.
+  const std::uint64_t each = touches_wanted() * page / bytes / (2 * items);
   // A busy machine may start the other threads late: the work-items wait for that many races.
-  const std::uint64_t refilled = race_pages + scaled(200, 50);
+  const std::uint64_t refilled = race_pages + (bytes == page ? scaled(200, 50) : 20);
   launch(runtime, 2, items, [&] {
     std::uint64_t random = global_rank() * 2654435761u + 1;
     for (std::uint64_t done = 0; done < each || region.counters().pages < refilled; ++done) {
@@ -336,6 +345,37 @@ TEST_P(DiscardRaces, leave_no_stale_page_if_a_kernel_discards) {
   EXPECT_EQ(refused.load(), 0u);
   EXPECT_EQ(region.counters().discards, rounds);
   EXPECT_GT(region.counters().pages, race_pages);
+}
+
+constexpr std::size_t large = std::size_t{2} << 20;
+
+TEST_P(DiscardRaces, leave_no_stale_large_page_of_a_copy) {
+  Runtime runtime = start();
+  std::vector<std::uint64_t> source(race_pages * large / sizeof(std::uint64_t));
+  DemandRegion region = made(DemandRegion::copy_of(runtime, source.data(), race_pages * large,
+                                                   {.name = "copy", .page_bytes = large}));
+  run(runtime, region, source.data());
+}
+
+TEST_P(DiscardRaces, leave_no_stale_large_page_of_a_file_beside_populate) {
+  Runtime runtime = start();
+  const SharedFile file(race_pages * large);
+  DemandRegion region = made(
+      DemandRegion::file(runtime, file.descriptor(), 0, race_pages * large, {.page_bytes = large}));
+  run(runtime, region, file.words(), [&](std::uint64_t round) {
+    const Status status = region.populate(round % 3 * large + 5, (race_pages - 3) * large);
+    EXPECT_TRUE(status.ok()) << status.error().message;
+  });
+}
+
+TEST_P(DiscardRaces, leave_no_stale_large_page_where_faults_are_resolved_in_place) {
+  Runtime runtime = start();
+  const SharedFile file(race_pages * large);
+  DemandRegion region =
+      made(DemandRegion::file(runtime, file.descriptor(), 0, race_pages * large,
+                              {.handling = FaultHandling::in_place, .page_bytes = large}));
+  run(runtime, region, file.words());
+  EXPECT_GT(region.counters().in_place, 0u);
 }
 
 }  // namespace
