@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/command/bench.hpp"
+#include "bench/command/fault_scale.hpp"
 #include "bench/command/figure.hpp"
 #include "bench/command/goal.hpp"
 #include "bench/command/goal_table.hpp"
@@ -92,6 +93,9 @@ const std::vector<Benchmark>& benchmarks() {
        faults,
        "thesis: 5 to 140 us from 1 to 64 faults, 260 faults/ms, scheduling the largest part; CPU "
        "1.7 us",
+       true},
+      {"fault_scale", "Is a fault's time work or waiting, with 512,000 faults? (figure 4.6)",
+       fault_scale, "thesis: 100 us with 64 faults at a time, throughput flat beyond 32", true,
        true},
       {"graph500", "What do a kernel's faults save and cost in a whole graph? (figures 4.8, 4.9)",
        graph500_modes,

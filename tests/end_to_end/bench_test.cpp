@@ -7,11 +7,13 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <set>
 #include <sstream>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -332,6 +334,53 @@ TEST_F(Bench, faults_compares_handlers_and_splits_the_latency) {
   const json& modes = result["reader_modes_us"];
   EXPECT_GT(modes["same core"].get<double>(), 0) << modes;
   EXPECT_EQ(modes["another core"].is_null(), std::thread::hardware_concurrency() < 2) << modes;
+}
+
+TEST_F(Bench, fault_scale_tells_waiting_from_work_for_each_size_of_pages) {
+  const json result = brief("fault_scale");
+  std::set<std::tuple<int, int, int>> cells;
+  for (const json& row : result["cells"]) {
+    cells.emplace(row["units"].get<int>(), row["at_a_time"].get<int>(), row["page_kib"].get<int>());
+    const double faults = row["faults"].get<double>();
+    EXPECT_EQ(faults * row["page_kib"].get<double>(), 2.0 * 1'024 * 4) << row;
+    // No two work-items touch the same page.
+    EXPECT_EQ(row["requests"].get<double>(), faults) << row;
+    double parts = 0;
+    for (const char* part :
+         {"signal_us", "initialise_us", "before_us", "handler_us", "batch_us", "after_us"}) {
+      parts += row[part].get<double>();
+    }
+    const double latency = row["latency_us"].get<double>();
+    EXPECT_NEAR(parts, latency, 0.02 * latency) << row;    // Each is rounded.
+    EXPECT_GE(row["handler_us"].get<double>(), 0) << row;  // Of a crowded core, nearly nothing.
+    EXPECT_TRUE(row["at_a_time"] != 1 || row["passed"] == 0.0) << row;
+    EXPECT_TRUE(row["at_a_time"] != 64 || row["passed"] > 0.0) << row;
+    EXPECT_EQ(row["shares_cores"].get<bool>(),
+              row["units"].get<int>() + 1 > result["cores"].get<int>())
+        << row;
+  }
+  for (const int units : {1, 2}) {
+    for (const int outstanding : {1, 64}) {
+      EXPECT_TRUE(cells.contains({units, outstanding, 4})) << units << ' ' << outstanding;
+    }
+    EXPECT_TRUE(cells.contains({units, 1, 2'048})) << units;
+  }
+  EXPECT_FALSE(result["queueing"].empty());
+  for (const json& row : result["queueing"]) {
+    double shares = 0;
+    double size = 0;
+    for (const char* part : {"signal", "before", "handler", "batch", "after"}) {
+      shares += row[part].get<double>();
+      size += std::abs(row[part].get<double>());
+    }
+    EXPECT_NEAR(shares, 1, 0.02 * size) << row;  // Each is rounded.
+  }
+}
+
+TEST_F(Bench, fault_scale_counts_the_requests_of_lanes_that_touch_a_page_together) {
+  const json together = brief("fault_scale")["lanes_together"];
+  EXPECT_EQ(together["touches"], 64 * together["pages"].get<int>()) << together;
+  EXPECT_EQ(together["requests"], together["pages"]) << together;
 }
 
 TEST_F(Bench, faults_splits_discards_by_cores_and_pages) {
