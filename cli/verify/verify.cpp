@@ -35,9 +35,6 @@ constexpr Unverifiable unverifiable[] = {
     {SYS_vhangup, "would hang up the terminal of this process"},
 };
 
-// Calls that answer an address. A device that does not reach the host's pages could not follow it.
-constexpr std::uint16_t give_addresses[] = {SYS_mmap, SYS_mremap, SYS_shmat};
-
 std::string escaped(const std::string& bytes) {
   std::string text;
   for (const char byte : bytes) {
@@ -216,9 +213,9 @@ class Verifier {
   // The errno with which the device's server refuses this call, 0 if it makes it.
   [[nodiscard]] int refusal_of(const calls::Entry& call) const {
     if (call.access == calls::Access::refused) return EPERM;
-    const bool gives_address = std::find(std::begin(give_addresses), std::end(give_addresses),
-                                         call.number) != std::end(give_addresses);
-    return gives_address && !kernels_.reach_host_pages() ? ENOTSUP : 0;
+    // A device that does not reach the host's pages could not follow such an address.
+    const bool hidden = calls::answers_an_address(call.number) && !kernels_.reach_host_pages();
+    return hidden ? ENOTSUP : 0;
   }
 
   void expect_refusal(Verdict& verdict, int error) {

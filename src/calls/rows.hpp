@@ -123,6 +123,11 @@ K2K_HD constexpr const Row& row_with(std::uint16_t number) {
   return detail::joined.row[find(number)];
 }
 
+// mmap, mremap, shmat: the answer is an address, which the device may not be able to follow.
+K2K_HD constexpr bool answers_an_address(std::uint16_t number) {
+  return number == 9 || number == 25 || number == 30;
+}
+
 // read, write, pread64, pwrite64: the host serves them with memory that only the device addresses,
 // if it is registered (router/door/files.hpp).
 K2K_HD constexpr bool takes_registered_memory(std::uint16_t number) {

@@ -250,9 +250,9 @@ K2K_DEVICE inline auto call(Scope scope, Chosen, Arguments... arguments) {
 namespace k2k {
 
 // Any Linux system call by number (x86-64 numbers on every host). Nothing is copied: pointers must
-// be host-visible, otherwise the answer is -EFAULT; read, write, pread64 and pwrite64 also take
-// registered memory. Work-group and kernel scope treat the call as both consumer and producer
-// unless the options name a role.
+// be host-visible. Otherwise K2K answers -EFAULT if the call has a typed wrapper, and Linux does if
+// it has none; read, write, pread64 and pwrite64 also take registered memory. Work-group and kernel
+// scope treat the call as both consumer and producer unless the options name a role.
 template <
     class Scope, class Chosen, class... Arguments,
     class = std::enable_if_t<device::IsScope<Scope>::value && device::IsOptions<Chosen>::value>>

@@ -38,8 +38,8 @@ class Server {
     std::shared_ptr<router::Files>
         files{};  // Null: Linux' calls, and the process's registered memory.
     std::shared_ptr<services::HostFunctions> functions{};  // Null: none.
-    // The rules of config.policy_file, for CallPolicy::file only; the server makes those of
-    // CallPolicy::io.
+    // The rules of config.policy_file, for CallPolicy::file only; the server makes those of the
+    // other policies.
     std::shared_ptr<services::CallRules> rules{};
   };
 

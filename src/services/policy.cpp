@@ -82,7 +82,9 @@ const char* refusal_of(std::uint16_t number) {
 }
 
 std::int64_t admit_arguments(const Request& request, const backend::Backend& backend) {
-  if (answers_an_address(request.number) && !backend.info().reaches_host_pages) return -ENOTSUP;
+  if (calls::answers_an_address(request.number) && !backend.info().reaches_host_pages) {
+    return -ENOTSUP;
+  }
   // The answer would be about the service thread.
   constexpr auto thread_usage = static_cast<int>(RUSAGE_THREAD);
   if (request.number == SYS_getrusage && static_cast<int>(request.arguments[0]) == thread_usage) {

@@ -49,13 +49,9 @@ struct Admission {
 Admission admission_of(std::uint16_t number, std::int16_t row, Openness openness,
                        bool hides_memory);
 
-// Whether the answer is an address, which the device may not be able to follow.
-constexpr bool answers_an_address(std::uint16_t number) {
-  return number == SYS_mmap || number == SYS_mremap || number == SYS_shmat;
-}
 // Whether admit() looks at the arguments of a call, whatever memory the host reaches.
 constexpr bool arguments_decide(std::uint16_t number) {
-  return answers_an_address(number) || number == SYS_getrusage;
+  return calls::answers_an_address(number) || number == SYS_getrusage;
 }
 
 // 0, or the errno for a call that is open but for these arguments.

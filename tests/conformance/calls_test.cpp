@@ -159,6 +159,37 @@ TEST_P(Calls, only_known_calls_are_open_if_so_configured) {
   EXPECT_EQ(answers[1], ::getpid());
 }
 
+TEST_P(Calls, leave_a_line_in_the_audit_log_if_refused_whatever_the_policy_is) {
+  struct Expected {
+    server::CallPolicy policy;
+    const char* line;
+  };
+  for (const Expected& expected :
+       {Expected{server::CallPolicy::any, ": kill: EPERM: every policy refuses this request"},
+        Expected{server::CallPolicy::known_only, ": getitimer: ENOSYS: the policy permits known"},
+        Expected{server::CallPolicy::io, ": sethostname: EPERM: the call acts on the machine"}}) {
+    testing::internal::CaptureStderr();
+    {
+      Runtime runtime =
+          start([&expected](RuntimeConfig& config) { config.server.policy = expected.policy; });
+      std::array<long, 2> answers{};
+      launch(runtime, 1, 1, [&] {
+        answers[0] = k2k::syscall(k2k::work_item, k2k::strong, __NR_kill, ::getpid(), 0);
+        answers[1] = k2k::syscall(k2k::work_item, k2k::strong, 2000);
+        k2k::syscall(k2k::work_item, k2k::strong, __NR_sethostname, nullptr, 1ul << 40);
+        k2k::syscall(k2k::work_item, k2k::strong, __NR_getitimer, ITIMER_REAL, nullptr);
+        k2k::syscall(k2k::work_item, k2k::strong, __NR_getpid);
+      });
+      const long refused = expected.policy == server::CallPolicy::known_only ? -ENOSYS : -EPERM;
+      EXPECT_EQ(answers, (std::array<long, 2>{refused, -ENOSYS}));
+    }
+    const std::string log = testing::internal::GetCapturedStderr();
+    EXPECT_NE(log.find(": call 2000: ENOSYS: Linux has no such call\n"), std::string::npos) << log;
+    EXPECT_NE(log.find(expected.line), std::string::npos) << log;
+    EXPECT_EQ(log.find(": getpid:"), std::string::npos) << log;
+  }
+}
+
 TEST_P(Calls, files_are_opened_read_written_sought_and_closed) {
   Runtime runtime = start();
   const TemporaryFile file("0123456789");

@@ -162,11 +162,9 @@ Status Server::Core::open_events() {
 
 Status Server::Core::build_walls() {
   if (config_.walls == WallMode::off) return {};
-  const bool known_only = config_.policy == CallPolicy::known_only;
-  auto walls = services::Walls::create(
-      {.openness = known_only ? services::Openness::known_only : services::Openness::any,
-       .rules = rules_.get(),
-       .strict = config_.walls == WallMode::strict});
+  auto walls = services::Walls::create({.openness = openness_of(config_.policy),
+                                        .rules = rules_.get(),
+                                        .strict = config_.walls == WallMode::strict});
   if (!walls) return walls.error();
   if (const std::string& missing = walls.value()->missing(); !missing.empty()) {
     std::fprintf(stderr, "k2k: server.walls = \"on\": %s\n", missing.c_str());
@@ -363,8 +361,9 @@ Result<std::unique_ptr<Server>> Server::start(backend::Backend& backend, const S
   if ((config.policy == CallPolicy::file) != (provided.rules != nullptr)) {
     return Error{EINVAL, "the rules of a policy belong to a server.policy that is a file"};
   }
-  if (config.policy == CallPolicy::io) {
-    auto rules = services::CallRules::create(services::io_rules());
+  if (config.policy != CallPolicy::file) {
+    auto rules = services::CallRules::create(
+        config.policy == CallPolicy::io ? services::io_rules() : services::WantedRules{});
     if (!rules) return rules.error();
     provided.rules = std::move(rules).value();
   }

@@ -71,7 +71,7 @@ class Server::Core : public std::enable_shared_from_this<Server::Core> {
   backend::Backend* backend_;
   const std::shared_ptr<router::Files> files_;                // Never null.
   const std::shared_ptr<services::HostFunctions> functions_;  // Never null.
-  const std::shared_ptr<services::CallRules> rules_;          // Null under `any` and `known_only`.
+  const std::shared_ptr<services::CallRules> rules_;          // Never null.
   Answers answers_;
   BottomHalf bottom_half_;
   Admission admission_;

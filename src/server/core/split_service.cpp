@@ -66,9 +66,7 @@ void SplitService::run_stage(ServiceThread& self) {
 void SplitService::accept(ServiceThread& self, const Bundle& bundle, bool defer) {
   self.batch.clear();
   self.answered.clear();
-  const auto openness = parts_.config.policy == CallPolicy::known_only
-                            ? services::Openness::known_only
-                            : services::Openness::any;
+  const services::Openness openness = openness_of(parts_.config.policy);
   const std::uint64_t processed = parts_.bottom_half.process(
       bundle, {openness, parts_.config.trace, true, defer}, self.batch, self.answered, self.stats);
   if (!self.answered.empty()) {

@@ -14,6 +14,7 @@
 #include "backend/backend.hpp"
 #include "server/account/completion.hpp"
 #include "server/poll/top_half.hpp"
+#include "server/settings/config.hpp"
 #include "services/policy.hpp"
 #include "services/rules/judgements.hpp"
 #include "services/services.hpp"
@@ -85,6 +86,12 @@ class OnTheSpot {
   virtual std::uint64_t settle(std::uint64_t& charged) = 0;
 };
 
+// The policies `io` and of files permit calls by rules beside this (services/rules/call_rules.hpp).
+constexpr services::Openness openness_of(CallPolicy policy) {
+  return policy == CallPolicy::known_only ? services::Openness::known_only
+                                          : services::Openness::any;
+}
+
 // Settings for processing a bundle.
 struct Processing {
   services::Openness openness = services::Openness::any;
@@ -139,7 +146,7 @@ class BottomHalf {
   const backend::Backend* backend_;
   router::Files* files_;
   DetachedErrors* detached_errors_;
-  services::CallRules* rules_;  // Null under `any` and `known_only`.
+  services::CallRules* rules_;  // Null in tests alone: refusals leave no line in the log.
   bool hides_memory_;
   bool reads_on_the_spot_;
   bool functions_on_the_spot_;

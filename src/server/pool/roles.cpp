@@ -65,8 +65,7 @@ std::vector<Pending> Roles::assign(const ServerConfig& config) {
     if (adaptive) {
       role.top_half.hold(role.adaptive.setting().window_us, role.adaptive.setting().max);
     }
-    role.openness = config.policy == CallPolicy::known_only ? services::Openness::known_only
-                                                            : services::Openness::any;
+    role.openness = openness_of(config.policy);
     role.trace = config.trace;
     role.split = hands_bundles_out(config.bottom_half);
     role.on_units.store(config.bottom_half == BottomHalfMode::on_unit);

@@ -34,7 +34,7 @@ namespace k2k::server {
 
 class SystemCalls {
  public:
-  // `rules` come from a policy file; null without one.
+  // `rules`: of the server's policy; null: no path is confined to roots.
   SystemCalls(backend::Backend& backend, router::Files& files, services::HostFunctions& functions,
               Admission& admission, services::CallRules* rules = nullptr)
       : backend_(&backend),

@@ -1,5 +1,5 @@
 #pragma once
-// One line for each call that a policy file refuses, at most audit_lines_a_second of them; the
+// One line for each call that a policy refuses, at most audit_lines_a_second of them; the
 // lines that were left out are counted in the next second's first line.
 //
 // Threading: any thread, without a lock. Each line is one write(2).

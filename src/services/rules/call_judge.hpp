@@ -1,6 +1,6 @@
 #pragma once
-// Judges the requests of a bundle: the policy (services/policy.hpp), and the rules of a policy file
-// if there is one. Requests of one call that follow each other share what its number decides.
+// Judges the requests of a bundle: the policy (services/policy.hpp), and the rules of `io` or of a
+// policy file. Requests of one call that follow each other share what its number decides.
 //
 // Threading: one thread.
 
@@ -17,9 +17,9 @@ namespace k2k::services {
 
 class CallJudge {
  public:
-  // `rules` is null without a policy file. All outlive this. `hides_memory`: that of the backend's
-  // DeviceInfo, which a lone call would fetch from memory. `judgements`: made with the
-  // same arguments; null: each call's number is looked up.
+  // `rules` may be null: they permit every call, and no refusal is written to the audit log. All
+  // outlive this. `hides_memory`: that of the backend's DeviceInfo, which a lone call would fetch
+  // from memory. `judgements`: made with the same arguments; null: each call's number is looked up.
   CallJudge(const backend::Backend& backend, bool hides_memory, const router::Files& files,
             CallRules* rules, Openness openness, const Judgements* judgements = nullptr)
       : backend_(&backend),
@@ -52,7 +52,7 @@ class CallJudge {
   std::int64_t judge_by_rules(Request& request, const Admission& admission) {
     if (const std::int64_t refused = rules_->judge(request); refused != 0) return refused;
     const std::int64_t value = admit(request, admission, *backend_, *files_);
-    if (value == -EPERM) rules_->refused(request, value);
+    if (value == -EPERM || value == -ENOSYS) rules_->refused(request, value);
     if (value == 0 && rules_->confines(request.number)) request.row = -1;
     return value;
   }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
 #include "calls/host_call.hpp"
@@ -26,6 +27,8 @@ constexpr std::uint16_t sends_signal[] = {SYS_rt_sigqueueinfo, SYS_rt_tgsigqueue
                                           SYS_ioctl};
 // <linux/sockios.h> cannot be included beside <sys/socket.h>.
 constexpr std::uint32_t set_owner_of_socket[] = {0x8901, 0x8902};  // FIOSETOWN, SIOCSPGRP
+
+constexpr std::string_view known_calls_only = "the policy permits known calls only";
 
 bool is_privileged(const calls::Entry* entry) {
   return entry != nullptr && entry->access == calls::Access::privileged;
@@ -131,7 +134,7 @@ std::int64_t CallRules::judge(const Request& request) {
     case Verdict::confined:
       return 0;
     case Verdict::unknown:
-      return refuse(-ENOSYS, "the policy permits known calls only");
+      return refuse(-ENOSYS, known_calls_only);
     case Verdict::privileged:
       return refuse(-EPERM,
                     "the call acts on the machine or on other processes; server.policy = \"any\" "
@@ -164,7 +167,9 @@ bool CallRules::refuses(std::uint16_t number) const {
 }
 
 void CallRules::refused(const Request& request, std::int64_t value) {
-  audit_.refused(request, value, "every policy refuses this request");
+  if (value != -ENOSYS) return audit_.refused(request, value, "every policy refuses this request");
+  audit_.refused(request, value,
+                 request.number < call_number_end ? known_calls_only : "Linux has no such call");
 }
 
 std::int64_t CallRules::perform(const Request& request) {

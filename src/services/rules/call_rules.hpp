@@ -60,7 +60,8 @@ class CallRules {
   // 0, or the negative errno of the answer: -EPERM, -EACCES of paths and sockets, -ENOSYS of a call
   // that is not known where only known ones are permitted.
   [[nodiscard]] std::int64_t judge(const Request& request);
-  // A call that every policy refuses.
+  // Writes to the audit log that the policy refuses the request, whatever the rules are: -EPERM, a
+  // call that every policy refuses; -ENOSYS, a call that is unknown to it.
   void refused(const Request& request, std::int64_t value);
 
   // True: perform() makes the call.

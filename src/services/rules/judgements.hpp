@@ -1,7 +1,7 @@
 #pragma once
-// What the policy `any` and the rules of a policy file decide by the number of a call alone, for
-// each row of the table: found once, when a server starts. A lone call finds all of it in one line
-// of the cache.
+// What the policy `any` and the rules of `io` or of a policy file decide by the number of a call
+// alone, for each row of the table: found once, when a server starts. A lone call finds all of it
+// in one line of the cache.
 //
 // Threading: constant once made.
 
@@ -16,9 +16,9 @@
 
 namespace k2k::services {
 
-// What a call's number decides. `rules` is null without a policy file. They have no say if they
-// permit the call whatever its arguments are, and the policy refuses it for none: a refusal by
-// EPERM goes to the audit log.
+// What a call's number decides. `rules` may be null: they permit every call. They have no say if
+// they permit the call whatever its arguments are, and the policy refuses it for none: a refusal
+// goes to the audit log.
 struct Judgement {
   Judgement() = default;
   Judgement(std::uint16_t number, std::int16_t row, Openness openness, bool hides_memory,
