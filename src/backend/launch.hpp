@@ -24,6 +24,8 @@ struct Capability {
   std::string value;
 };
 
+class KernelMemory;
+
 struct DeviceInfo {
   std::string name;
   std::string platform = "cpu";  // The kernels that it runs: KernelImage::platform.
@@ -43,6 +45,8 @@ struct DeviceInfo {
   // If not: does it fault on memory that its driver manages, while the host uses that, too?
   bool faults_on_managed = false;
   std::vector<Capability> capabilities;
+  // Knows the memory of its kernels (given_memory.hpp). Null: the device cannot tell.
+  const KernelMemory* kernel_memory = nullptr;
 };
 
 // The result of a finished launch.

@@ -4,12 +4,17 @@
 
 #include <asm/unistd.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
+#include "k2k/demand_region.hpp"
 #include "tests/conformance/device_under_test.hpp"
 
 namespace k2k::conformance::policy_file_test {
@@ -103,6 +108,67 @@ TEST_P(PolicyFile, files_open_below_the_roots_only) {
   });
   EXPECT_EQ(answers, (std::array<long, 6>{6, -EACCES, -EACCES, -EACCES, -EACCES, -EPERM}));
   EXPECT_STREQ(letters, "inside");
+}
+
+// Pointers to memory of the host program: none is followed, and each leaves a line.
+TEST_P(PolicyFile, calls_reach_no_memory_but_that_of_kernels) {
+  Runtime runtime = start_under("[memory]\nranges = [\"kernels\"]\n");
+  const TemporaryFile file("0123456789");
+  const Pair pipe;
+  constexpr std::size_t page = 4096;
+  std::vector<char> secret(4 * page, 's');
+  char* const whole_page =
+      secret.data() + page - reinterpret_cast<std::uintptr_t>(secret.data()) % page;
+  auto* const shared = static_cast<char*>(runtime.allocate_shared(page).value());
+  auto* const own = static_cast<char*>(runtime.allocate(page).value());
+  const Result<DemandRegion> region = DemandRegion::zero(runtime, page);
+  ASSERT_TRUE(region) << region.error().message;
+  const auto twice = [](In<char> letters) { return 2 * letters.size(); };
+  ASSERT_TRUE(runtime.provide("twice", twice).ok());
+
+  std::array<long, 7> permitted{};
+  std::array<long, 9> refused{};
+  std::array<int, 2> functions{};
+  launch(runtime, 1, 1, [&] {
+    char letters[4] = {};
+    permitted[0] = k2k::pread(k2k::work_item, file.fd, letters, 4, 0);
+    permitted[1] = k2k::pread(k2k::work_item, file.fd, shared, 4, 0);
+    permitted[2] = k2k::pread(k2k::work_item, file.fd, own, 4, 0);
+    permitted[3] = k2k::pread(k2k::work_item, file.fd, region.value().data(), 4, 0);
+    permitted[4] = k2k::write(k2k::work_item, pipe.out(), "text", 4);
+    permitted[5] = k2k::access(k2k::work_item, "/", R_OK);
+    permitted[6] = k2k::print_to(k2k::work_item, pipe.out(), "{}", 7).error();
+    refused[0] = k2k::pread(k2k::work_item, file.fd, secret.data(), 4, 0);
+    refused[1] = k2k::read(k2k::work_item, file.fd, secret.data(), 4);
+    refused[2] = k2k::write(k2k::work_item, pipe.out(), secret.data(), 4);
+    refused[3] = k2k::pread(k2k::work_item, file.fd, shared, page + 1, 0);
+    refused[4] = k2k::munmap(k2k::work_item, whole_page, page);
+    refused[5] = k2k::syscall(k2k::work_item, k2k::strong, __NR_getcwd, secret.data(), page);
+    refused[6] = k2k::access(k2k::work_item, secret.data(), R_OK);
+    refused[7] = k2k::syscall(k2k::work_item, k2k::strong, __NR_mprotect, whole_page, page, 0);
+    const iovec piece{secret.data(), 4};
+    refused[8] = k2k::syscall(k2k::work_item, k2k::strong, __NR_readv, file.fd, &piece, 1);
+    functions[0] = k2k::host_call<std::size_t>(k2k::work_item, "twice", k2k::in(shared, 4)).error();
+    functions[1] =
+        k2k::host_call<std::size_t>(k2k::work_item, "twice", k2k::in(secret.data(), 4)).error();
+  });
+  EXPECT_EQ(permitted, (std::array<long, 7>{4, 4, 4, 4, 4, 0, 0}));
+  EXPECT_EQ(refused, (std::array<long, 9>{-EFAULT, -EFAULT, -EFAULT, -EFAULT, -EFAULT, -EFAULT,
+                                          -EFAULT, -EFAULT, -EACCES}));
+  EXPECT_EQ(functions, (std::array<int, 2>{0, EFAULT}));
+  EXPECT_EQ(std::count(secret.begin(), secret.end(), 's'), static_cast<long>(secret.size()));
+  runtime.free_shared(shared);
+  runtime.free(own);
+  long after = 0;
+  launch(runtime, 1, 1, [&] { after = k2k::pread(k2k::work_item, file.fd, shared, 4, 0); });
+  EXPECT_EQ(after, -EFAULT) << "it was given back";
+  std::ifstream audit(folder_ / "audit");
+  const std::string text{std::istreambuf_iterator<char>(audit), {}};
+  EXPECT_NE(text.find(": pread64: EFAULT: argument 1 names 4 bytes at 0x"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find(": readv: EACCES: the memory of the call cannot be confined"),
+            std::string::npos)
+      << text;
 }
 
 // Double fetch: the path changes between two looks of the host.

@@ -462,6 +462,9 @@ std::int64_t admit_hidden(const Request&, const void*, std::uint64_t, const rout
 
 // There is no policy file.
 std::int64_t CallRules::judge(const Request&) { return 0; }
+std::int64_t CallRules::judge_memory(const Request&, const backend::Backend&, const Ranges&) {
+  return 0;
+}
 void CallRules::refused(const Request&, std::int64_t) {}
 
 Answer execute_without_waiting(const Request& request, Progress&, router::Files&) {

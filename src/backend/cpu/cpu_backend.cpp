@@ -11,12 +11,14 @@
 #include <string>
 
 #include "backend/cpu/config.hpp"
+#include "backend/cpu/constants.hpp"
 #include "backend/cpu/cpu.hpp"
 #include "backend/cpu/device_memory.hpp"
 #include "backend/cpu/launches.hpp"
 #include "backend/cpu/server_parking.hpp"
 #include "backend/cpu/units.hpp"
 #include "backend/demand_pages.hpp"
+#include "backend/given_memory.hpp"
 #include "backend/limits.hpp"
 #include "base/asymmetric_barrier.hpp"
 
@@ -30,7 +32,7 @@ protocol::DeviceScope scope_of(const DeviceConfig& config) {
   return alone ? protocol::DeviceScope::one_thread : protocol::DeviceScope::many_threads;
 }
 
-class CpuBackend final : public Backend {
+class CpuBackend final : public Backend, private KernelMemory {
  public:
   CpuBackend(const DeviceConfig& config, const PrivateLayout& layout)
       : memory_(config, config.compute_units * config.resident_waves,
@@ -51,6 +53,7 @@ class CpuBackend final : public Backend {
     info_.halts = true;
     info_.serves_inline = true;
     info_.hides_memory = config.strict;
+    info_.kernel_memory = this;
   }
 
   // False if the system refuses the memory.
@@ -61,12 +64,20 @@ class CpuBackend final : public Backend {
   Result<void*> allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
   void free(void* address) override { memory_.free(address); }
   Result<void*> allocate_shared(std::size_t bytes) override {
-    return DeviceMemory::allocate_shared(bytes);
+    return memory_.allocate_shared(bytes);
   }
-  void free_shared(void* address) override { DeviceMemory::free_shared(address); }
+  void free_shared(void* address) override { memory_.free_shared(address); }
   void set_registered(const Ranges* ranges) override { memory_.set_registered(ranges); }
   [[nodiscard]] bool host_may_access(const void* address, std::size_t bytes) const override {
     return memory_.host_may_access(address, bytes);
+  }
+  [[nodiscard]] bool gave_to_kernels(const void* address, std::size_t bytes,
+                                     bool only_read) const override {
+    if (memory_.gave_to_kernels(address, bytes)) return true;
+    const auto first = reinterpret_cast<std::uintptr_t>(address);
+    const FoundRegion region = find_region(first);
+    if (region.live && bytes <= region.end - first) return true;
+    return only_read && are_constants(address, bytes);
   }
 
   Result<LaunchReport> launch(const KernelImage& kernel, const LaunchShape& shape) override {

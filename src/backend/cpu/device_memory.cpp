@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string>
 
 #include "backend/carver.hpp"
@@ -91,20 +92,34 @@ void give_back(void* address) {
 
 }  // namespace
 
-Result<void*> DeviceMemory::allocate_shared(std::size_t bytes) {
+Result<void*> DeviceMemory::give(std::size_t bytes) {
   void* const address = take_zeroed(bytes);
   if (address == nullptr) return no_memory(bytes);
+  try {
+    given_.add(address, bytes);
+  } catch (const std::bad_alloc&) {
+    give_back(address);
+    return no_memory(bytes);
+  }
   return address;
 }
 
-void DeviceMemory::free_shared(void* address) { give_back(address); }
+void DeviceMemory::take_back(void* address) {
+  if (address == nullptr) return;
+  given_.remove(address);
+  give_back(address);
+}
+
+Result<void*> DeviceMemory::allocate_shared(std::size_t bytes) { return give(bytes); }
+
+void DeviceMemory::free_shared(void* address) { take_back(address); }
 
 Result<void*> DeviceMemory::allocate(std::size_t bytes) {
   if (bytes > addressable_bytes) return no_memory(bytes);
   const std::size_t rounded = round_up(bytes == 0 ? 1 : bytes, line_bytes);
-  void* const address = take_zeroed(rounded);
-  if (address == nullptr) return no_memory(bytes);
-  if (!strict_) return address;
+  const Result<void*> given = give(rounded);
+  if (!given || !strict_) return given;
+  void* const address = given.value();
 
   const std::lock_guard lock(mutex_);
   for (std::uint32_t index = 0; index < strict_allocations_max; ++index) {
@@ -118,7 +133,7 @@ Result<void*> DeviceMemory::allocate(std::size_t bytes) {
     }
     return address;
   }
-  give_back(address);
+  take_back(address);
   return Error{ENOMEM, "a strict device holds at most " + std::to_string(strict_allocations_max) +
                            " allocations; free some, or set device.strict = false"};
 }
@@ -139,7 +154,14 @@ void DeviceMemory::free(void* address) {
     }
     K2K_EXPECT(known);
   }
-  give_back(address);
+  take_back(address);
+}
+
+bool DeviceMemory::gave_to_kernels(const void* address, std::size_t bytes) const {
+  const std::uintptr_t before = reinterpret_cast<std::uintptr_t>(address) -
+                                reinterpret_cast<std::uintptr_t>(private_pages_.data());
+  const std::size_t all = private_pages_.bytes();
+  return (before <= all && bytes <= all - before) || given_.holds(address, bytes);
 }
 
 bool DeviceMemory::host_may_access(const void* address, std::size_t bytes) const {

@@ -19,6 +19,7 @@
 
 #include "backend/cpu/pages.hpp"
 #include "backend/device_config.hpp"
+#include "backend/given_memory.hpp"
 #include "base/own_process.hpp"
 #include "base/ranges.hpp"
 #include "base/result.hpp"
@@ -47,10 +48,12 @@ class DeviceMemory {
   void free(void* address);
   // As allocate(), but never private; in huge pages from the size of a huge page on. Errors:
   // ENOMEM.
-  static Result<void*> allocate_shared(std::size_t bytes);
-  static void free_shared(void* address);
+  Result<void*> allocate_shared(std::size_t bytes);
+  void free_shared(void* address);
 
   [[nodiscard]] bool host_may_access(const void* address, std::size_t bytes) const;
+  // In an allocation or in private memory; takes a lock.
+  [[nodiscard]] bool gave_to_kernels(const void* address, std::size_t bytes) const;
   // Registered memory begins or continues at `address`: the server takes or refuses it.
   [[nodiscard]] bool is_registered(const void* address) const {
     const Ranges* const ranges = registered_.load(std::memory_order_acquire);
@@ -66,7 +69,12 @@ class DeviceMemory {
     std::atomic<std::uintptr_t> end{0};
   };
 
+  // Zeroed, and entered into given_. Errors: ENOMEM.
+  Result<void*> give(std::size_t bytes);
+  void take_back(void* address);
+
   const bool strict_;
+  GivenMemory given_;
   std::atomic<const Ranges*> registered_{nullptr};
   Pages area_pages_;
   Pages private_pages_;

@@ -26,6 +26,7 @@
 
 #include "backend/demand_pages.hpp"
 #include "backend/device_regions.hpp"
+#include "backend/given_memory.hpp"
 #include "backend/gpu/kernels.hpp"
 #include "backend/gpu/launching.hpp"
 #include "backend/gpu/memory.hpp"
@@ -42,10 +43,33 @@ namespace {
 // A server without wake-ups should not sleep here (Notify::polling); if it does, only briefly.
 constexpr Nanoseconds doorbell_wait_max = std::chrono::milliseconds(1);
 
-class GpuBackend final : public Backend {
+// Memory that the driver moves. It keeps the driver, and may live longer than the backend.
+Result<RegionHandle> manage_region(const std::shared_ptr<const Driver>& owned,
+                                   const RegionPlan& plan) {
+  if (Status fits = check(plan); !fits) return fits.error();
+  const Current current(*owned);
+  void* memory = nullptr;
+  const Status done = owned->call(
+      owned->allocate_managed(&memory, plan.bytes),
+      "allocate " + std::to_string(plan.bytes) + " bytes for demand region '" + plan.name + "'");
+  if (!done) return done.error();
+  std::shared_ptr<void> pages(memory, [driver = owned](void* gone) {
+    const Current there(*driver);
+    driver->free(gone);
+  });
+  std::memset(memory, 0, plan.bytes);
+  if (Status filled = fill_region(plan, static_cast<std::byte*>(memory)); !filled) {
+    return filled.error();
+  }
+  return RegionHandle{0, static_cast<std::byte*>(memory), std::move(pages)};
+}
+
+class GpuBackend final : public Backend, private KernelMemory {
  public:
   GpuBackend(std::unique_ptr<const Driver> driver, DeviceInfo info)
-      : owned_(std::move(driver)), driver_(*owned_), pid_(getpid()), info_(std::move(info)) {}
+      : owned_(std::move(driver)), driver_(*owned_), pid_(getpid()), info_(std::move(info)) {
+    info_.kernel_memory = this;
+  }
 
   ~GpuBackend() override {
     if (getpid() != pid_) {
@@ -100,11 +124,15 @@ class GpuBackend final : public Backend {
   }
 
   Result<RegionHandle> create_region(const RegionPlan& plan) override {
-    if (info_.reaches_host_pages) return map_region(plan);
-    if (info_.faults_on_managed) return manage_region(plan);
-    return Error{ENOTSUP, "the device '" + info_.name +
-                              "' neither reaches pages of the host nor faults on managed memory; "
-                              "demand-paged regions need backend = \"cpu\""};
+    if (!info_.reaches_host_pages && !info_.faults_on_managed) {
+      return Error{ENOTSUP, "the device '" + info_.name +
+                                "' neither reaches pages of the host nor faults on managed memory; "
+                                "demand-paged regions need backend = \"cpu\""};
+    }
+    Result<RegionHandle> region =
+        info_.reaches_host_pages ? map_region(plan) : manage_region(owned_, plan);
+    if (region) regions_.add(region.value().data, plan.bytes, region.value().pages);
+    return region;
   }
 
   Result<LaunchReport> launch(const KernelImage& kernel, const LaunchShape& shape) override {
@@ -164,27 +192,12 @@ class GpuBackend final : public Backend {
   [[nodiscard]] bool host_may_access(const void* address, std::size_t bytes) const override {
     return memory_->host_may_access(address, bytes);
   }
-
- private:
-  Result<RegionHandle> manage_region(const RegionPlan& plan) {
-    if (Status fits = check(plan); !fits) return fits.error();
-    const Current current(driver_);
-    void* memory = nullptr;
-    const Status done = driver_.call(
-        driver_.allocate_managed(&memory, plan.bytes),
-        "allocate " + std::to_string(plan.bytes) + " bytes for demand region '" + plan.name + "'");
-    if (!done) return done.error();
-    std::shared_ptr<void> pages(memory, [driver = owned_](void* gone) {
-      const Current there(*driver);
-      driver->free(gone);
-    });
-    std::memset(memory, 0, plan.bytes);
-    if (Status filled = fill_region(plan, static_cast<std::byte*>(memory)); !filled) {
-      return filled.error();
-    }
-    return RegionHandle{0, static_cast<std::byte*>(memory), std::move(pages)};
+  [[nodiscard]] bool gave_to_kernels(const void* address, std::size_t bytes,
+                                     bool /*only_read*/) const override {
+    return memory_->allocated(address, bytes) || regions_.holds(address, bytes);
   }
 
+ private:
   Result<LaunchReport> run_to_its_end(const KernelImage& kernel, const LaunchShape& shape,
                                       Function function) {
     const Instant begin = now();
@@ -241,6 +254,7 @@ class GpuBackend final : public Backend {
   const pid_t pid_;
   Stream stream_ = nullptr;
   std::unique_ptr<Memory> memory_;
+  GivenMemory regions_;
   DeviceInfo info_;
   const Kernels kernels_{driver_, info_};
   std::mutex launching_;

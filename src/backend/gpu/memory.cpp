@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -275,6 +276,18 @@ bool Memory::host_may_access(const void* address, std::size_t bytes) const {
     if (end != 0 && first < end && last >= begin) return false;
   }
   return true;
+}
+
+bool Memory::allocated(const void* address, std::size_t bytes) const {
+  const auto first = reinterpret_cast<std::uintptr_t>(address);
+  const auto holds = [&](const Range& range) {
+    const std::uintptr_t end = range.end.load(std::memory_order_acquire);  // Pairs with enter().
+    const std::uintptr_t begin = range.begin.load(std::memory_order_relaxed);
+    const bool is_own = begin == reinterpret_cast<std::uintptr_t>(pinned_) ||
+                        begin == reinterpret_cast<std::uintptr_t>(device_);
+    return !is_own && first >= begin && first < end && bytes <= end - first;
+  };
+  return std::ranges::any_of(shared_, holds) || std::ranges::any_of(hidden_, holds);
 }
 
 }  // namespace k2k::backend::gpu

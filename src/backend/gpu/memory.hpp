@@ -85,6 +85,8 @@ class Memory {
   Status finish(Stream stream);
 
   [[nodiscard]] bool host_may_access(const void* address, std::size_t bytes) const;
+  // In memory of allocate() or allocate_shared().
+  [[nodiscard]] bool allocated(const void* address, std::size_t bytes) const;
 
  private:
   struct Range {

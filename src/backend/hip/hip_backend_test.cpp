@@ -21,6 +21,7 @@
 
 #include "backend/demand_pages.hpp"
 #include "backend/device_regions.hpp"
+#include "backend/given_memory.hpp"
 #include "backend/hip/code_object_fixture.hpp"
 #include "backend/hip/code_objects.hpp"
 #include "backend/hip/fake_runtime/settings.hpp"
@@ -254,6 +255,41 @@ TEST_F(HipBackendTest, a_device_that_follows_pages_sees_the_host_s_memory) {
   ASSERT_TRUE(device.ok());
   EXPECT_FALSE(backend->host_may_access(device.value(), 1));
   backend->free(device.value());
+}
+
+TEST_F(HipBackendTest, knows_the_memory_that_it_gave_to_kernels) {
+  control_.pageable = true;
+  const auto backend = created();
+  control_.pageable = false;
+  auto* const shared = static_cast<char*>(backend->allocate_shared(4096).value());
+  void* const device = backend->allocate(256).value();
+  RegionPlan plan;
+  plan.name = "given";
+  plan.bytes = 2 * demand_page_bytes;
+  Result<RegionHandle> region = backend->create_region(plan);
+  ASSERT_TRUE(region.ok()) << region.error().message;
+  const std::vector<char> own(4096);
+  for (const bool only_read : {false, true}) {
+    const auto gave = [&](const void* address, std::size_t bytes) {
+      return backend->info().kernel_memory->gave_to_kernels(address, bytes, only_read);
+    };
+    EXPECT_TRUE(gave(shared, 4096));
+    EXPECT_TRUE(gave(shared + 4095, 1));
+    EXPECT_FALSE(gave(shared + 4095, 2));
+    EXPECT_FALSE(gave(shared - 1, 2));
+    EXPECT_TRUE(gave(device, 256));
+    EXPECT_TRUE(gave(region.value().data, plan.bytes));
+    EXPECT_FALSE(gave(region.value().data, plan.bytes + 1));
+    EXPECT_FALSE(gave(own.data(), 1)) << "the host may, and kernels may not";
+    EXPECT_FALSE(gave(backend->area().slots, 8)) << "K2K's own";
+  }
+  const void* const pages = region.value().data;
+  retire_region(std::move(region).value());
+  EXPECT_FALSE(backend->info().kernel_memory->gave_to_kernels(pages, 1, false))
+      << "no kernel runs: it is gone";
+  backend->free(device);
+  backend->free_shared(shared);
+  EXPECT_FALSE(backend->info().kernel_memory->gave_to_kernels(shared, 1, false));
 }
 
 // A region with a file's first two pages and 100 bytes of the third.

@@ -29,7 +29,7 @@ DeviceConfig fitted(DeviceConfig config) {
   return config;
 }
 
-class TraceBackend final : public Backend {
+class TraceBackend final : public Backend, private KernelMemory {
  public:
   explicit TraceBackend(const DeviceConfig& config)
       : config_(config),
@@ -46,6 +46,7 @@ class TraceBackend final : public Backend {
     info_.area_bytes = memory_.area_bytes();
     info_.halts = true;
     info_.hides_memory = false;
+    info_.kernel_memory = this;
     info_.runs_kernels = false;
     info_.capabilities = {{"replays", "traces (k2k lab trace, k2k::Trace)"},
                           {"outstanding requests at most", std::to_string(slots())}};
@@ -105,6 +106,10 @@ class TraceBackend final : public Backend {
 
   [[nodiscard]] bool host_may_access(const void* address, std::size_t bytes) const override {
     return memory_.host_may_access(address, bytes);
+  }
+  [[nodiscard]] bool gave_to_kernels(const void* address, std::size_t bytes,
+                                     bool /*only_read*/) const override {
+    return memory_.gave_to_kernels(address, bytes);
   }
 
  private:

@@ -7,9 +7,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <climits>
+#include <cstdint>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "calls/rows.hpp"
@@ -22,7 +25,9 @@ namespace k2k {
 
 namespace {
 
+using services::MemoryRanges;
 using services::RootedFiles;
+using services::WantedMemory;
 using services::WantedRules;
 
 constexpr std::string_view text_mend = "change the text";
@@ -50,6 +55,29 @@ std::vector<std::uint16_t> confined_calls() {
     if (RootedFiles::confines(number)) numbers.push_back(number);
   }
   return numbers;
+}
+
+std::vector<std::uint16_t> calls_with_known_memory() {
+  std::vector<std::uint16_t> numbers;
+  for (std::uint16_t number = 0; number < calls::entry_numbers_end; ++number) {
+    if (MemoryRanges::use_of(number) == MemoryRanges::Use::known) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+// "0xADDRESS+BYTES". Nothing: no such text, no bytes, or an end beyond the address space.
+std::optional<WantedMemory::Range> memory_range(std::string_view text) {
+  WantedMemory::Range range;
+  const std::size_t plus = text.find('+');
+  if (!text.starts_with("0x") || plus == std::string_view::npos) return {};
+  const char* const middle = text.data() + plus;
+  const char* const end = text.data() + text.size();
+  const auto address = std::from_chars(text.data() + 2, middle, range.first, 16);
+  const auto bytes = std::from_chars(middle + 1, end, range.bytes, 10);
+  const bool read = address.ec == std::errc() && address.ptr == middle && bytes.ec == std::errc() &&
+                    bytes.ptr == end;
+  if (!read || range.bytes == 0 || range.bytes > UINT64_MAX - range.first) return {};
+  return range;
 }
 
 std::vector<std::string> names_of_calls() {
@@ -83,6 +111,7 @@ class PolicyReader {
     for (const auto& [number, node] : allowed_) check_allowed(number, *node);
     check_needed(families_, {SYS_socket, SYS_socketpair}, "a socket can be made");
     check_needed(roots_, confined_calls(), "a path can be reached");
+    check_needed(memory_, calls_with_known_memory(), "memory can be named");
     check_needed(targets_, {SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo}, "a signal can be sent");
     if (wanted_.roots && wanted_.families &&
         std::ranges::find(*wanted_.families, AF_UNIX) != wanted_.families->end()) {
@@ -112,10 +141,11 @@ class PolicyReader {
     if (key == "files") return read_section(node, key, {"roots"});
     if (key == "sockets") return read_section(node, key, {"families"});
     if (key == "signals") return read_section(node, key, {"targets"});
+    if (key == "memory") return read_section(node, key, {"ranges"});
     if (key == "functions") return read_section(node, key, {"allow"});
     if (key == "audit") return read_section(node, key, {"file"});
     fail(node, fmt::format("unknown key '{}'; expected: default, calls, files, sockets, signals, "
-                           "functions, audit",
+                           "memory, functions, audit",
                            key));
   }
 
@@ -143,6 +173,8 @@ class PolicyReader {
         read_families(value);
       } else if (key == "targets") {
         read_targets(value);
+      } else if (key == "ranges") {
+        read_memory(value);
       } else {
         read_audit(value);
       }
@@ -241,6 +273,24 @@ class PolicyReader {
     });
   }
 
+  void read_memory(const toml::node& node) {
+    memory_ = &node;
+    wanted_.memory.emplace();
+    read_array(node, "memory.ranges", "ranges", [&](const toml::node& entry) {
+      const toml::value<std::string>* const text = entry.as_string();
+      if (text != nullptr && text->get() == "kernels") {
+        wanted_.memory->of_kernels = true;
+        return;
+      }
+      const auto range = text == nullptr ? std::nullopt : memory_range(text->get());
+      if (range) return wanted_.memory->ranges.push_back(*range);
+      fail(entry, fmt::format("memory.ranges has an entry that is no range of memory{}; expected: "
+                              "\"kernels\", or an address and a number of bytes, such as "
+                              "\"0x7f5000000000+65536\"",
+                              text == nullptr ? "" : fmt::format(", '{}'", text->get())));
+    });
+  }
+
   void read_functions(const toml::node& node) {
     wanted_.functions.emplace();
     read_array(node, "functions.allow", "names", [&](const toml::node& entry) {
@@ -282,6 +332,11 @@ class PolicyReader {
       fail(node, fmt::format("calls.allow names {}, which every policy refuses: it {}; remove it",
                              name, why));
     }
+    if (wanted_.memory && MemoryRanges::use_of(number) == MemoryRanges::Use::unconfined) {
+      fail(node, fmt::format("calls.allow names {}, whose memory cannot be confined to "
+                             "memory.ranges; remove one of the two",
+                             name));
+    }
     if (wanted_.roots && RootedFiles::takes_path(number) && !RootedFiles::confines(number)) {
       fail(node, fmt::format("calls.allow names {}, whose paths cannot be confined to files.roots; "
                              "remove one of the two",
@@ -305,6 +360,11 @@ class PolicyReader {
     if (possible) return;
     std::vector<std::string_view> names;
     for (const std::uint16_t number : numbers) names.emplace_back(calls::entry_of(number)->name);
+    constexpr std::size_t named_max = 20;
+    if (names.size() > named_max) {
+      names.resize(named_max);
+      names.emplace_back("...");
+    }
     fail(*node, fmt::format("the list is not empty, but no call is permitted by which {}; name one "
                             "of {} in calls.allow, or remove the list",
                             purpose, fmt::join(names, ", ")));
@@ -317,6 +377,7 @@ class PolicyReader {
   const toml::node* roots_ = nullptr;
   const toml::node* families_ = nullptr;
   const toml::node* targets_ = nullptr;
+  const toml::node* memory_ = nullptr;
   std::optional<Error> error_;
 };
 

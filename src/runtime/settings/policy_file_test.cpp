@@ -3,6 +3,7 @@
 
 #include "runtime/settings/policy_file.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -130,10 +131,9 @@ TEST_F(PolicyFileTest, names_a_mistake_its_place_and_the_expected_text) {
             "number of a process");
   EXPECT_EQ(complaint("[audit]\nfile = \"log\"\n"),
             ":2:8: audit.file is no path; expected: the absolute path of a file");
-  EXPECT_EQ(
-      complaint("[call]\n"),
-      ":1:1: unknown key 'call'; expected: default, calls, files, sockets, signals, functions, "
-      "audit");
+  EXPECT_EQ(complaint("[call]\n"),
+            ":1:1: unknown key 'call'; expected: default, calls, files, sockets, signals, memory, "
+            "functions, audit");
   EXPECT_EQ(complaint("[calls]\nrefused = []\n"),
             ":2:11: unknown key 'calls.refused'; expected: allow, refuse");
   EXPECT_EQ(complaint("calls = 3\n"),
@@ -141,6 +141,38 @@ TEST_F(PolicyFileTest, names_a_mistake_its_place_and_the_expected_text) {
   const std::string torn = complaint("[calls\n");
   EXPECT_TRUE(torn.starts_with(":1:7: ")) << torn;
   EXPECT_NE(torn.find("; expected: TOML, such as [calls]"), std::string::npos) << torn;
+}
+
+TEST_F(PolicyFileTest, names_memory_by_its_address_or_as_that_of_kernels) {
+  const auto wrong = [](const std::string& shown) {
+    return ":2:11: memory.ranges has an entry that is no range of memory" + shown +
+           "; expected: \"kernels\", or an address and a number of bytes, such as "
+           "\"0x7f5000000000+65536\"";
+  };
+  EXPECT_EQ(complaint("[memory]\nranges = [\"kernels\", \"0x7f5000000000+65536\"]\n"), "");
+  EXPECT_EQ(complaint("[memory]\nranges = []\n"), "");
+  EXPECT_EQ(complaint("[memory]\nranges = [7]\n"), wrong(""));
+  for (const char* const text :
+       {"kernel", "0x10", "0x10+", "0x10+0", "0x10+-1", "0x+8", "10+8", "0x10+8 ", "0x1g+8",
+        "0xffffffffffffffff+1", "0x10+99999999999999999999", "+"}) {
+    EXPECT_EQ(complaint(fmt::format("[memory]\nranges = [\"{}\"]\n", text)),
+              wrong(fmt::format(", '{}'", text)));
+  }
+  EXPECT_EQ(complaint("[memory]\nranges = \"kernels\"\n"),
+            ":2:10: memory.ranges is no array; expected: an array of ranges");
+  EXPECT_EQ(complaint("[memory]\nrange = []\n"),
+            ":2:9: unknown key 'memory.range'; expected: ranges");
+  EXPECT_EQ(complaint("[calls]\nallow = [\"readv\"]\n[memory]\nranges = [\"kernels\"]\n"),
+            ":2:10: calls.allow names readv, whose memory cannot be confined to memory.ranges; "
+            "remove one of the two");
+  const std::string unused = complaint(
+      "default = \"none\"\n[calls]\nallow = [\"getpid\"]\n"
+      "[memory]\nranges = [\"kernels\"]\n");
+  EXPECT_TRUE(
+      unused.starts_with(":5:10: the list is not empty, but no call is permitted by which "
+                         "memory can be named; name one of read, write, open, "))
+      << unused;
+  EXPECT_TRUE(unused.ends_with(", ... in calls.allow, or remove the list")) << unused;
 }
 
 TEST_F(PolicyFileTest, refuses_contradictions) {

@@ -130,6 +130,11 @@ Server::Core::Core(backend::Backend& backend, const ServerConfig& config, Provid
       config_(config),
       first_policy_(config.policy) {
   backend.set_registered(&files_->registered());
+  if (rules_->memory() == nullptr) return;
+  functions_->confine([&backend, files = files_, rules = rules_](
+                          std::uint64_t address, std::uint64_t bytes, bool only_read) {
+    return rules->memory()->hold(address, bytes, only_read, backend, files->registered());
+  });
 }
 
 // --- Start, and the work of the pool.

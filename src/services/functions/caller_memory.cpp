@@ -36,6 +36,8 @@ std::int64_t CallerMemory::reach(std::uint64_t address, std::uint64_t bytes,
   constexpr std::uint64_t address_max = UINT64_MAX - page_bytes;
   if (address > address_max || bytes > address_max - address) return -EFAULT;  // It would wrap.
   if (!backend_->host_may_access(reinterpret_cast<const void*>(address), bytes)) return -EFAULT;
+  const bool only_read = access == backend::PageAccess::read;
+  if (permits_ && !permits_(address, bytes, only_read)) return -EFAULT;
   if (backend::any_region()) {
     const int error = backend::populate_missing(address, bytes, access, reading);
     if (error != 0) return error == EAGAIN ? -EAGAIN : -EFAULT;

@@ -59,6 +59,9 @@ class HostFunctions {
   std::int64_t run(const Request& request, Interruption interruption, router::Files& files,
                    HostRun& host_run);
 
+  // The memory that calls may name. Before the first call.
+  void confine(CallerMemory::Permits permits) { memory_.confine(std::move(permits)); }
+
   // Does the calling thread run a function of this object?
   [[nodiscard]] bool runs_here() const;
 
@@ -108,7 +111,7 @@ class HostFunctions {
   // Likewise, between the two calls of `host_run`. -ECANCELED: one of them said false.
   std::int64_t invoke(const Entry& entry, const HostArguments& arguments, HostRun* host_run) const;
 
-  const CallerMemory memory_;
+  CallerMemory memory_;
   Printer printer_;
   std::array<Entry, host_functions_max> entries_;
   std::array<Reader, readers_max> readers_;  // By the index of the service thread.

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "router/door/files.hpp"
 #include "services/policy.hpp"
 #include "services/request.hpp"
 #include "services/rules/call_rules.hpp"
@@ -51,6 +52,8 @@ class CallJudge {
 
   std::int64_t judge_by_rules(Request& request, const Admission& admission) {
     if (const std::int64_t refused = rules_->judge(request); refused != 0) return refused;
+    const std::int64_t beyond = rules_->judge_memory(request, *backend_, files_->registered());
+    if (beyond != 0) return beyond;
     const std::int64_t value = admit(request, admission, *backend_, *files_);
     if (value == -EPERM || value == -ENOSYS) rules_->refused(request, value);
     if (value == 0 && rules_->confines(request.number)) request.row = -1;

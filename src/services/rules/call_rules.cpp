@@ -51,6 +51,7 @@ Result<std::shared_ptr<CallRules>> CallRules::create(const WantedRules& wanted) 
 CallRules::CallRules(WantedRules wanted, RootedFiles files, AuditLog audit)
     : wanted_(std::move(wanted)), files_(std::move(files)), audit_(std::move(audit)) {
   using Otherwise = WantedRules::Otherwise;
+  if (wanted_.memory) memory_.emplace(*wanted_.memory);
   for (std::uint16_t number = 0; number < call_number_end; ++number) {
     Verdict& verdict = verdicts_[number];
     if (wanted_.otherwise == Otherwise::none) verdict = Verdict::refused;
@@ -157,6 +158,16 @@ std::int64_t CallRules::judge(const Request& request) {
       return refuse(-EPERM, "the policy refuses the target of the signal");
   }
   return -EPERM;
+}
+
+std::int64_t CallRules::judge_memory(const Request& request, const backend::Backend& backend,
+                                     const Ranges& registered) {
+  if (!memory_) return 0;
+  const std::optional<MemoryRanges::Refusal> refusal =
+      memory_->refusal(request, backend, registered);
+  if (!refusal) return 0;
+  audit_.refused(request, refusal->value, refusal->why);
+  return refusal->value;
 }
 
 bool CallRules::refuses(std::uint16_t number) const {

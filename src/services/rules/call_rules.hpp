@@ -4,6 +4,7 @@
 //
 //   judge()    as a request is accepted: by the call's number, the address family of a socket, the
 //              process that a signal goes to, the name of a host function
+//   judge_memory()  then: by the memory that its pointers name (memory_ranges.hpp)
 //   perform()  instead of the call, where paths are confined to roots (rooted_files.hpp)
 //
 // The rules permit no further call: a call that every policy refuses stays refused
@@ -26,6 +27,7 @@
 #include "services/policy.hpp"
 #include "services/request.hpp"
 #include "services/rules/audit_log.hpp"
+#include "services/rules/memory_ranges.hpp"
 #include "services/rules/rooted_files.hpp"
 
 namespace k2k::services {
@@ -45,6 +47,7 @@ struct WantedRules {
   std::optional<std::vector<int>> families{};           // AF_UNIX, ...
   std::optional<std::vector<pid_t>> targets{};          // 0 = this process.
   std::optional<std::vector<std::string>> functions{};  // Names of host functions.
+  std::optional<WantedMemory> memory{};                 // That pointers may name.
   std::string audit_file{};                             // "" = standard error.
 };
 
@@ -60,6 +63,11 @@ class CallRules {
   // 0, or the negative errno of the answer: -EPERM, -EACCES of paths and sockets, -ENOSYS of a call
   // that is not known where only known ones are permitted.
   [[nodiscard]] std::int64_t judge(const Request& request);
+  // 0, or -EFAULT or -EACCES where memory is confined (MemoryRanges::refusal).
+  [[nodiscard]] std::int64_t judge_memory(const Request& request, const backend::Backend& backend,
+                                          const Ranges& registered);
+  // Null: the rules say nothing of memory.
+  [[nodiscard]] const MemoryRanges* memory() const { return memory_ ? &*memory_ : nullptr; }
   // Writes to the audit log that the policy refuses the request, whatever the rules are: -EPERM, a
   // call that every policy refuses; -ENOSYS, a call that is unknown to it.
   void refused(const Request& request, std::int64_t value);
@@ -70,7 +78,8 @@ class CallRules {
   }
   // True: judge() answers 0 whatever the arguments are.
   [[nodiscard]] bool permits(std::uint16_t number) const {
-    return number >= call_number_end || verdicts_[number] == Verdict::open;
+    if (number >= call_number_end) return true;
+    return verdicts_[number] == Verdict::open && !judges_memory_of(number);
   }
   // Likewise, and no path is confined; of calls of host functions: no name is judged, and a print
   // may write.
@@ -99,12 +108,16 @@ class CallRules {
     target
   };
 
+  [[nodiscard]] bool judges_memory_of(std::uint16_t number) const {
+    return memory_ && memory_->of(number) != MemoryRanges::Use::nothing;
+  }
   [[nodiscard]] bool may_get_signals(pid_t target) const;
   [[nodiscard]] bool may_be_sent(const Request& request) const;
   [[nodiscard]] std::int64_t judge_host_call(const Request& request);
 
   const WantedRules wanted_;
   const RootedFiles files_;
+  std::optional<const MemoryRanges> memory_;
   AuditLog audit_;
   std::array<Verdict, call_number_end> verdicts_{};
   std::vector<std::uint64_t> functions_;  // Ids of the permitted host functions, sorted.

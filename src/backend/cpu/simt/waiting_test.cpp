@@ -13,6 +13,7 @@
 
 #include "backend/cpu/device_fixture.hpp"
 #include "backend/cpu/fibre/fibre_pool.hpp"
+#include "backend/given_memory.hpp"
 #include "base/clock.hpp"
 
 namespace k2k::backend::cpu {
@@ -393,6 +394,46 @@ TEST(Strict, StacksLocalAndDeviceMemoryAreNotTheHosts) {
     EXPECT_EQ(device->host_may_access(&mine, ~std::size_t{0}), !strict) << "it wraps";
     device->free(allocated);
     EXPECT_TRUE(device->host_may_access(allocated, 100));
+  }
+}
+
+TEST(Given, MemoryOfKernelsIsThatOfAllocationsStacksAndConstants) {
+  for (const bool strict : {false, true}) {
+    DeviceConfig config = small_device();
+    config.strict = strict;
+    const auto device = build(config);
+    auto* const own = static_cast<char*>(device->allocate(128).value());
+    auto* const shared = static_cast<char*>(device->allocate_shared(8192).value());
+    const auto gave = [&](const void* address, std::size_t bytes, bool only_read = false) {
+      return device->info().kernel_memory->gave_to_kernels(address, bytes, only_read);
+    };
+    static char global = 0;
+    static const char tag = 0;
+    static const char constant[] = "text";
+    const auto heap = std::make_unique<int>();
+    const auto report = run(*device, 1, 1, [&] {
+      int on_stack = 0;
+      EXPECT_TRUE(gave(&on_stack, 4));
+      EXPECT_TRUE(gave(platform::local_memory(&tag, 8, 8), 8));
+    });
+    EXPECT_TRUE(report.ok());
+    EXPECT_TRUE(gave(own, 128));
+    EXPECT_FALSE(gave(own, 129));
+    EXPECT_FALSE(gave(own - 1, 1));
+    EXPECT_TRUE(gave(shared + 8191, 1));
+    EXPECT_FALSE(gave(shared, ~std::size_t{0}));
+    EXPECT_TRUE(gave(constant, sizeof(constant), true));
+    EXPECT_FALSE(gave(constant, sizeof(constant), false));
+    for (const bool only_read : {false, true}) {
+      EXPECT_FALSE(gave(&global, 1, only_read));
+      EXPECT_FALSE(gave(heap.get(), 4, only_read));
+      EXPECT_FALSE(gave(device->area().slots, 8, only_read)) << "K2K's own";
+      EXPECT_FALSE(gave(nullptr, 1, only_read));
+    }
+    device->free(own);
+    device->free_shared(shared);
+    EXPECT_FALSE(gave(own, 1));
+    EXPECT_FALSE(gave(shared, 1));
   }
 }
 

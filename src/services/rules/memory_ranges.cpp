@@ -1,0 +1,159 @@
+#include "services/rules/memory_ranges.hpp"
+
+#include <fmt/format.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "backend/given_memory.hpp"
+#include "base/ranges.hpp"
+#include "calls/reach.hpp"
+#include "calls/rows.hpp"
+#include "calls/table.hpp"
+
+namespace k2k::services {
+
+namespace {
+
+using calls::Kind;
+
+// Their memory holds further addresses, or their words name memory beside their pointers.
+constexpr std::uint16_t follow_memory[] = {
+    SYS_setsockopt,    // A filter of SO_ATTACH_FILTER.
+    SYS_vmsplice,      // Pieces, which Linux keeps.
+    SYS_futex_waitv,   // The addresses of words,
+    456,               // and so of futex_requeue.
+    SYS_mq_notify,     // A sigevent with a pointer.
+    SYS_io_getevents,  // The context of aio is an address.
+    SYS_io_pgetevents,
+    SYS_io_cancel,
+    SYS_bpf,
+    SYS_kexec_load,
+    SYS_move_pages,
+    SYS_process_vm_readv,
+    SYS_keyctl,
+    SYS_quotactl,
+    SYS_quotactl_fd,
+};
+
+constexpr bool only_reads(Kind kind) {
+  return calls::is_one_of(kind, Kind::path, Kind::in_bytes, Kind::in_struct, Kind::in_sized,
+                          Kind::text, Kind::in_array, Kind::in_letter, Kind::in_nodes,
+                          Kind::in_handle, Kind::in_self_sized);
+}
+
+bool is_number(Kind kind) {
+  return calls::is_one_of(kind, Kind::none, Kind::value, Kind::length, Kind::descriptor);
+}
+
+// Bytes that Linux may touch there, of a string those that it touches for certain.
+std::uint64_t bytes_behind(const calls::Shape& row, const calls::Extent& extent,
+                           const Request& request) {
+  if (calls::is_measured(extent.kind)) {
+    return only_reads(extent.kind) ? calls::least_bytes(extent) : calls::most_bytes(extent);
+  }
+  if (extent.kind == Kind::opaque) return std::max<std::uint64_t>(extent.bytes, sizeof(int));
+  const std::uint64_t number =
+      calls::number_in(row.parameters[extent.size_from].kind, request.arguments[extent.size_from]);
+  return calls::told_bytes(extent, number);
+}
+
+// Bytes of the address space at an argument of the kind `address`.
+std::uint64_t bytes_at(const Request& request, std::size_t index) {
+  const auto& word = request.arguments;
+  const bool is_placed_by_linux = word[index] == 0;
+  switch (request.number) {
+    case SYS_mmap:
+      return is_placed_by_linux ? 0 : word[1];
+    case SYS_mremap:  // With an old size of 0 it makes a second mapping of the pages.
+      if (index == 0) return std::max<std::uint64_t>(word[1], 1);
+      return is_placed_by_linux ? 0 : word[2];
+    case SYS_shmat:  // As long as the segment is.
+      return is_placed_by_linux ? 0 : UINT64_MAX;
+    case SYS_shmdt:
+    case 454:  // futex_wake
+      return sizeof(int);
+    default:
+      return word[index + 1];
+  }
+}
+
+}  // namespace
+
+MemoryRanges::Use MemoryRanges::use_of(std::uint16_t number) {
+  if (refusal_of(number) != nullptr) return Use::nothing;
+  const int row = calls::find(number);
+  if (row < 0 || std::ranges::find(follow_memory, number) != std::end(follow_memory)) {
+    return Use::unconfined;
+  }
+  Use use = Use::nothing;
+  for (const calls::Extent& parameter : calls::shapes[row].parameters) {
+    // Linux may write more than the row knows.
+    if (calls::is_nested(parameter.kind) || parameter.kind == Kind::out_limited) {
+      return Use::unconfined;
+    }
+    if (!is_number(parameter.kind)) use = Use::known;
+  }
+  return use;
+}
+
+MemoryRanges::MemoryRanges(WantedMemory wanted) : wanted_(std::move(wanted)) {
+  for (std::uint16_t number = 0; number < call_number_end; ++number) {
+    uses_[number] = use_of(number);
+  }
+}
+
+bool MemoryRanges::hold(std::uint64_t address, std::uint64_t bytes, bool only_read,
+                        const backend::Backend& backend, const Ranges& registered) const {
+  const auto lies_in = [&](std::uint64_t first, std::uint64_t all) {
+    return address >= first && address - first <= all && bytes <= all - (address - first);
+  };
+  if (std::ranges::any_of(wanted_.ranges, [&](const WantedMemory::Range& range) {
+        return lies_in(range.first, range.bytes);
+      })) {
+    return true;
+  }
+  if (!wanted_.of_kernels) return false;
+  const protocol::AreaView& area = backend.area();
+  const std::uint64_t arena_bytes = std::uint64_t{area.arena_blocks} * protocol::arena_block_bytes;
+  if (lies_in(reinterpret_cast<std::uint64_t>(area.arena), arena_bytes)) return true;
+  const auto* const memory = reinterpret_cast<const void*>(address);
+  const backend::KernelMemory* const given = backend.info().kernel_memory;
+  return (given != nullptr && given->gave_to_kernels(memory, bytes, only_read)) ||
+         registered.holds(memory, bytes);
+}
+
+std::optional<MemoryRanges::Refusal> MemoryRanges::refusal(const Request& request,
+                                                           const backend::Backend& backend,
+                                                           const Ranges& registered) const {
+  switch (of(request.number)) {
+    case Use::nothing:
+      return {};
+    case Use::unconfined:
+      return Refusal{-EACCES, "the memory of the call cannot be confined to memory.ranges"};
+    case Use::known:
+      break;
+  }
+  const calls::Shape& row = calls::shapes[calls::find(request.number)];
+  for (std::size_t index = 0; index < std::size(row.parameters); ++index) {
+    const calls::Extent extent = extent_of(row, index, request);
+    if (is_number(extent.kind)) continue;
+    const bool by_command = row.parameters[index].kind == Kind::by_command;
+    if (by_command && (extent.kind == Kind::opaque || calls::is_nested(extent.kind))) {
+      return Refusal{-EACCES, "the memory of this command cannot be confined to memory.ranges"};
+    }
+    const std::uint64_t address = request.arguments[index];
+    const bool is_address = extent.kind == Kind::address;
+    if (address == 0 && !is_address) continue;  // Linux answers it, and touches nothing.
+    const std::uint64_t bytes =
+        is_address ? bytes_at(request, index) : bytes_behind(row, extent, request);
+    if (bytes == 0 || hold(address, bytes, only_reads(extent.kind), backend, registered)) continue;
+    return Refusal{-EFAULT, fmt::format("argument {} names {} bytes at {:#x}, beyond memory.ranges",
+                                        index, bytes, address)};
+  }
+  return {};
+}
+
+}  // namespace k2k::services
