@@ -13,7 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "calls/ring_operations.hpp"
 #include "calls/table.hpp"
+#include "calls/waits.hpp"
 #include "cli/commands.hpp"
 #include "cli/text_table.hpp"
 #include "cli/verify/verify.hpp"
@@ -149,6 +151,28 @@ std::vector<std::string> class_names() {
   return names;
 }
 
+// The server ends a wait by this (calls/waits.hpp); "" if the call does not wait.
+const char* wait_end_name(const calls::Entry& entry) {
+  switch (calls::wait_end_of(entry.number)) {
+    case calls::WaitEnd::none:
+      return "";
+    case calls::WaitEnd::descriptor:
+      return "descriptor";
+    case calls::WaitEnd::moment:
+      return "moment";
+    case calls::WaitEnd::word:
+      return "word";
+    case calls::WaitEnd::signal:
+      return "signal";
+  }
+  return "?";
+}
+
+const char* ring_operation_name(const calls::Entry& entry) {
+  const calls::RingOperation* const operation = calls::ring_operation_of(entry.number);
+  return operation == nullptr ? "" : operation->name;
+}
+
 // The least of the policies `io` and `any` that permits the call.
 const char* policy_of(const calls::Entry& entry) {
   switch (entry.access) {
@@ -207,7 +231,9 @@ ordered_json as_json(const calls::Entry& entry) {
                         {"family", family_name(entry.family)},
                         {"class", class_name(entry.kind)},
                         {"blocking", blocking_name(entry.blocking)},
+                        {"wait_ends_by", wait_end_name(entry)},
                         {"changes", changes_name(entry.changes)},
+                        {"io_uring", ring_operation_name(entry)},
                         {"made_by", way_of(entry)},
                         {"policy", policy_of(entry)},
                         {"basic", calls::is_basic(calls::find(entry.number))},
@@ -249,13 +275,13 @@ int run_calls(const Context& context, const Wanted& wanted) {
     return print(shown.dump(2) + "\n");
   }
   std::vector<std::vector<std::string>> rows = {{"call", "number", "family", "class", "blocks",
-                                                 "changes", "made by", "policy",
-                                                 "wrapper or reason"}};
+                                                 "wait ends by", "changes", "io_uring", "made by",
+                                                 "policy", "wrapper or reason"}};
   for (const calls::Entry* entry : entries) {
     rows.push_back({entry->name, std::to_string(entry->number), family_name(entry->family),
-                    class_name(entry->kind), blocking_name(entry->blocking),
-                    changes_name(entry->changes), way_of(*entry), policy_of(*entry),
-                    detail_of(*entry)});
+                    class_name(entry->kind), blocking_name(entry->blocking), wait_end_name(*entry),
+                    changes_name(entry->changes), ring_operation_name(*entry), way_of(*entry),
+                    policy_of(*entry), detail_of(*entry)});
   }
   return print(text_table(rows, context.color) + "\n" + share_line("All", all) +
                share_line("Of Linux 4.11", of_4_11));

@@ -4,6 +4,7 @@
 #include "calls/table.hpp"
 
 #include <gtest/gtest.h>
+#include <linux/io_uring.h>
 
 #include <algorithm>
 #include <fstream>
@@ -12,7 +13,9 @@
 #include <sstream>
 #include <string>
 
+#include "calls/ring_operations.hpp"
 #include "calls/rows.hpp"
+#include "calls/waits.hpp"
 
 namespace k2k::calls {
 namespace {
@@ -55,6 +58,71 @@ TEST(Table, has_one_row_a_number_and_a_name) {
     ++found;
   }
   EXPECT_EQ(found, entry_count) << "two rows have one number";
+}
+
+// No call waits without an end, and nothing ends what does not wait.
+TEST(Table, says_of_each_call_that_waits_how_the_wait_ends) {
+  std::set<std::uint16_t> numbers;
+  for (const Wait& wait : waits) EXPECT_TRUE(numbers.insert(wait.number).second) << wait.number;
+  for (std::uint16_t number = 0; number < entry_numbers_end; ++number) {
+    const Entry* const entry = entry_of(number);
+    const bool waits_for_peer =
+        entry != nullptr && entry->blocking == Blocking::waits && entry->access != Access::refused;
+    EXPECT_EQ(wait_end_of(number) != WaitEnd::none, waits_for_peer)
+        << number << (entry == nullptr ? "" : entry->name);
+  }
+  EXPECT_EQ(wait_end_of(entry_numbers_end), WaitEnd::none);
+}
+
+TEST(Table, names_the_operations_of_io_uring_as_the_installed_header_does) {
+  const std::map<std::string, int> header = {
+      {"READV", IORING_OP_READV},
+      {"WRITEV", IORING_OP_WRITEV},
+      {"FSYNC", IORING_OP_FSYNC},
+      {"SYNC_FILE_RANGE", IORING_OP_SYNC_FILE_RANGE},
+      {"SENDMSG", IORING_OP_SENDMSG},
+      {"RECVMSG", IORING_OP_RECVMSG},
+      {"TIMEOUT", IORING_OP_TIMEOUT},
+      {"ACCEPT", IORING_OP_ACCEPT},
+      {"CONNECT", IORING_OP_CONNECT},
+      {"FALLOCATE", IORING_OP_FALLOCATE},
+      {"OPENAT", IORING_OP_OPENAT},
+      {"CLOSE", IORING_OP_CLOSE},
+      {"STATX", IORING_OP_STATX},
+      {"READ", IORING_OP_READ},
+      {"WRITE", IORING_OP_WRITE},
+      {"FADVISE", IORING_OP_FADVISE},
+      {"MADVISE", IORING_OP_MADVISE},
+      {"SEND", IORING_OP_SEND},
+      {"RECV", IORING_OP_RECV},
+      {"OPENAT2", IORING_OP_OPENAT2},
+      {"EPOLL_CTL", IORING_OP_EPOLL_CTL},
+      {"SPLICE", IORING_OP_SPLICE},
+      {"TEE", IORING_OP_TEE},
+      {"SHUTDOWN", IORING_OP_SHUTDOWN},
+      {"RENAMEAT", IORING_OP_RENAMEAT},
+      {"UNLINKAT", IORING_OP_UNLINKAT},
+      {"MKDIRAT", IORING_OP_MKDIRAT},
+      {"SYMLINKAT", IORING_OP_SYMLINKAT},
+      {"LINKAT", IORING_OP_LINKAT},
+      {"FSETXATTR", IORING_OP_FSETXATTR},
+      {"SETXATTR", IORING_OP_SETXATTR},
+      {"FGETXATTR", IORING_OP_FGETXATTR},
+      {"GETXATTR", IORING_OP_GETXATTR},
+      {"SOCKET", IORING_OP_SOCKET},
+  };
+  constexpr int newer = 49;  // READ_MULTISHOT, of Linux 6.7.
+  std::set<std::uint16_t> numbers;
+  for (const RingOperation& operation : ring_operations) {
+    EXPECT_TRUE(numbers.insert(operation.number).second) << operation.number;
+    ASSERT_NE(entry_of(operation.number), nullptr) << operation.number;
+    const auto known = header.find(operation.name);
+    EXPECT_EQ(known == header.end(), operation.code >= newer) << operation.name;
+    if (known == header.end()) continue;
+    EXPECT_EQ(known->second, operation.code) << operation.name;
+  }
+  EXPECT_STREQ(ring_operation_of(17)->name, "READ");
+  EXPECT_EQ(ring_operation_of(39), nullptr) << "getpid";
 }
 
 TEST(Table, gives_a_reason_for_every_call_that_is_not_simply_served) {

@@ -4,13 +4,16 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <ctime>
 #include <optional>
 
 #include "base/clock.hpp"
+#include "calls/waits.hpp"
 #include "services/file.hpp"
 #include "services/opens/copy_in.hpp"
 #include "services/polls.hpp"
@@ -80,6 +83,39 @@ Answer try_accept(const Request& request) {
   return {.value = pass_on(request)};
 }
 
+// -- waits for a queue, and for the end of a process
+// ------------------------------------------------
+
+constexpr timespec long_ago{0, 0};
+
+// A POSIX queue. Linux waits with a deadline by CLOCK_REALTIME, which a program may set: by a
+// thread.
+Answer try_queue(const Request& request) {
+  const auto& word = request.arguments;
+  if (word[4] != 0) return by_thread;
+  const std::int64_t value = raw(request.number, word[0], word[1], word[2], word[3], &long_ago);
+  if (value != -ETIMEDOUT) return {.value = value};
+  const bool sends = request.number == SYS_mq_timedsend;
+  return {.would_wait = true,
+          .readiness = {.descriptor = static_cast<int>(word[0]),
+                        .events = static_cast<short>(sends ? POLLOUT : POLLIN)}};
+}
+
+// The descriptor of a process reports its end, and nothing else. The look leaves no trace: it
+// writes to memory of its own, and reaps nothing (services/own_process.cpp).
+Answer try_end_of_process(const Request& request) {
+  const auto& word = request.arguments;
+  const auto options = static_cast<int>(word[3]);
+  if (static_cast<int>(word[0]) != P_PIDFD || options != (WEXITED | WNOWAIT)) return by_thread;
+  siginfo_t info{};
+  const std::int64_t value = raw(SYS_waitid, word[0], word[1], &info, options | WNOHANG, nullptr);
+  if (value == 0 && info.si_pid == 0) {
+    return {.would_wait = true,
+            .readiness = {.descriptor = static_cast<int>(word[1]), .events = POLLIN}};
+  }
+  return {.value = pass_on(request)};
+}
+
 // -- waits for a word -----------------------------------------------------------------------------
 
 // Waits by a clock that now() does not follow, and for some wakers only, keep a thread.
@@ -129,6 +165,21 @@ bool may_wait(const Request& request) {
   return operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET;
 }
 
+Answer try_descriptors(const Request& request, Progress& progress) {
+  switch (request.number) {
+    case SYS_accept:
+    case SYS_accept4:
+      return try_accept(request);
+    case SYS_mq_timedsend:
+    case SYS_mq_timedreceive:
+      return try_queue(request);
+    case SYS_waitid:
+      return try_end_of_process(request);
+    default:
+      return try_polls(request, progress).value_or(by_thread);
+  }
+}
+
 }  // namespace
 
 std::optional<Instant> end_of(const timespec& time, bool absolute) {
@@ -140,10 +191,19 @@ std::optional<Instant> end_of(const timespec& time, bool absolute) {
 
 Answer sleep_or_wait(const Request& request, Progress& progress) {
   if (!may_wait(request)) return {.value = pass_on(request)};
-  if (request.number == SYS_accept || request.number == SYS_accept4) return try_accept(request);
-  if (const std::optional<Sleep> sleep = sleep_of(request)) return try_sleep(*sleep);
-  if (const auto answer = try_polls(request, progress)) return *answer;
-  if (is_plain_futex_wait(request)) return try_futex(request);
+  switch (calls::wait_end_of(request.number)) {
+    case calls::WaitEnd::descriptor:
+      return try_descriptors(request, progress);
+    case calls::WaitEnd::moment:
+      if (const std::optional<Sleep> sleep = sleep_of(request)) return try_sleep(*sleep);
+      break;
+    case calls::WaitEnd::word:
+      if (is_plain_futex_wait(request)) return try_futex(request);
+      break;
+    case calls::WaitEnd::none:
+    case calls::WaitEnd::signal:
+      break;
+  }
   return by_thread;
 }
 

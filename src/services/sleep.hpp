@@ -1,7 +1,8 @@
 #pragma once
 // Calls that wait, and for which the server needs no thread: sleeps (nanosleep, and clock_nanosleep
 // by a clock that no program can set), waits for descriptors (polls.hpp), waits for a connection
-// (accept, accept4), and waits for a word (FUTEX_WAIT).
+// (accept, accept4), for a message of a POSIX queue or room in it, for the end of a process
+// (waitid), and waits for a word (FUTEX_WAIT). calls/waits.hpp has the calls.
 //
 // Threading: reentrant.
 

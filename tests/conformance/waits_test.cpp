@@ -8,6 +8,9 @@
 #include <sys/syscall.h>
 
 #include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -255,6 +258,33 @@ TEST_P(Waits, that_nobody_ends_do_not_delay_the_end_of_the_runtime) {
   }
   EXPECT_LT(now() - begun, 5s) << "a busy machine is slow; one after another they take longer";
   for (const int socket : sockets) ::close(socket);
+}
+
+// The time is printed, and not judged: `accepts_end_ms` in the test's report.
+TEST_P(Waits, for_a_thousand_connections_end_with_the_launch_and_the_runtime) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::listen(listener, 1), 0);
+  Instant begun{};
+  {
+    Runtime runtime = start_for_thousand();
+    std::thread host([&] {
+      wait_until_in_flight(runtime, thousand);
+      EXPECT_EQ(runtime.stats().in_flight, thousand);
+      expect_threads_below(runtime, 8);
+      begun = now();
+      runtime.cancel();
+    });
+    const auto report = runtime.launch({8, thousand / 8}, [&] {
+      k2k::syscall(k2k::work_item, k2k::strong, SYS_accept4, listener, 0, 0, 0);
+    });
+    host.join();
+    ASSERT_FALSE(report.ok());
+    EXPECT_EQ(report.error().code, ECANCELED);
+  }
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(now() - begun);
+  RecordProperty("accepts_end_ms", static_cast<int>(took.count()));
+  std::printf("1,000 waits for a connection ended in %d ms\n", static_cast<int>(took.count()));
+  ::close(listener);
 }
 
 }  // namespace
