@@ -140,9 +140,37 @@ IpcNames ipc_names() {
           .new_key = process | 0x5e000000};
 }
 
-Sandbox::Sandbox(bool has_ipc) : has_ipc_(has_ipc) {
+IpcErrors errors_of_ipc() {
+  IpcErrors errors;
+  const std::string name = fmt::format("/k2k-verify-{}-try", ::getpid());
+  const int queue = ::mq_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600, nullptr);
+  if (queue < 0) {
+    errors.queue = errno;
+  } else {
+    ::mq_close(queue);
+    ::mq_unlink(name.c_str());
+  }
+  const int letters = ::msgget(IPC_PRIVATE, 0600);
+  if (letters < 0) {
+    errors.system_v = errno;
+  } else {
+    ::msgctl(letters, IPC_RMID, nullptr);
+  }
+  return errors;
+}
+
+Sandbox::Sandbox(IpcKinds ipc) : ipc_(ipc) {
   descriptors_.fill(-1);
   identifiers_.fill(-1);
+  try {
+    make();
+  } catch (...) {
+    remove();
+    throw;
+  }
+}
+
+void Sandbox::make() {
   std::string name = (fs::temp_directory_path() / "k2k-verify-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) made(-1, name.c_str());
   root_ = name;
@@ -150,23 +178,27 @@ Sandbox::Sandbox(bool has_ipc) : has_ipc_(has_ipc) {
   open_files();
   open_sockets();
   open_others();
-  if (has_ipc_) make_ipc();
-  mapping_ = static_cast<char*>(::mmap(reinterpret_cast<void*>(mapping_address),
-                                       mapping_pages * page_bytes, PROT_READ | PROT_WRITE,
-                                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0));
-  if (mapping_ == MAP_FAILED) made(-1, "mmap");
+  if (ipc_.queue) make_queue();
+  if (ipc_.system_v) make_system_v();
+  void* const mapping =
+      ::mmap(reinterpret_cast<void*>(mapping_address), mapping_pages * page_bytes,
+             PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  if (mapping == MAP_FAILED) made(-1, "mmap");
+  mapping_ = static_cast<char*>(mapping);
   std::memset(mapping_, 'm', mapping_pages * page_bytes);
 }
 
-Sandbox::~Sandbox() {
+Sandbox::~Sandbox() { remove(); }
+
+void Sandbox::remove() {
   for (std::size_t index = 0; index < object_count; ++index) {
     // The call may have closed it, and its number may name something else by now.
     if (identity_of(descriptors_[index]) == identities_[index]) ::close(descriptors_[index]);
   }
-  if (has_ipc_) remove_ipc();
+  remove_ipc();
   if (mapping_ != nullptr) ::munmap(mapping_, mapping_pages * page_bytes);
   std::error_code ignored;
-  fs::remove_all(root_, ignored);
+  if (!root_.empty()) fs::remove_all(root_, ignored);
 }
 
 void Sandbox::take(Object object, int descriptor) {
@@ -240,7 +272,7 @@ void Sandbox::open_others() {
   made(::ftruncate(descriptor(Object::memory), page_bytes), "ftruncate");
 }
 
-void Sandbox::make_ipc() {
+void Sandbox::make_queue() {
   mq_attr limits{};
   limits.mq_maxmsg = 4;
   limits.mq_msgsize = 16;
@@ -248,7 +280,9 @@ void Sandbox::make_ipc() {
   constexpr int how = O_RDWR | O_CREAT | O_EXCL | O_NONBLOCK | O_CLOEXEC;
   take(Object::posix_queue, ::mq_open(name.c_str(), how, 0600, &limits));
   made(::mq_send(descriptor(Object::posix_queue), "mail", 4, 3), "mq_send");
+}
 
+void Sandbox::make_system_v() {
   auto& [queue, semaphores, segment] = identifiers_;
   queue = made(::msgget(IPC_PRIVATE, 0600), "msgget");
   const struct {
@@ -268,7 +302,12 @@ void Sandbox::make_ipc() {
 // What is gone already is not looked for.
 void Sandbox::remove_ipc() const {
   const IpcNames names = ipc_names();
-  for (const std::string& name : {names.queue, names.new_queue}) ::mq_unlink(("/" + name).c_str());
+  if (ipc_.queue) {
+    for (const std::string& name : {names.queue, names.new_queue}) {
+      ::mq_unlink(("/" + name).c_str());
+    }
+  }
+  if (!ipc_.system_v) return;
   const auto& [queue, semaphores, segment] = identifiers_;
   for (const int one : {queue, ::msgget(names.new_key, 0)}) ::msgctl(one, IPC_RMID, nullptr);
   for (const int one : {semaphores, ::semget(names.new_key, 0, 0)}) ::semctl(one, 0, IPC_RMID);
@@ -317,7 +356,7 @@ std::string Sandbox::state() const {
                          ::lseek(descriptor, 0, SEEK_CUR), ready.revents);
   }
   for (const fs::path& name : names) lines += entry_of(name, root_);
-  if (has_ipc_) lines += state_of_ipc();
+  if (ipc_.queue || ipc_.system_v) lines += state_of_ipc();
   for (std::size_t page = 0; page < mapping_pages; ++page) {
     char byte = '-';
     const iovec here{&byte, 1};

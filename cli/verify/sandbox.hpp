@@ -19,10 +19,22 @@ namespace k2k::cli::verify {
 inline constexpr std::size_t page_bytes = 4096;
 inline constexpr std::size_t mapping_pages = 4;
 
+// Objects that take Linux a millisecond, and that it may have been built without: which are made.
+struct IpcKinds {
+  bool queue = false;  // The POSIX queue.
+  bool system_v = false;
+};
+// The errno with which Linux refuses to make an object of each kind; 0: it makes them.
+struct IpcErrors {
+  int queue = 0;
+  int system_v = 0;
+};
+// Tries both; leaves nothing behind.
+IpcErrors errors_of_ipc();
+
 class Sandbox {
  public:
-  // has_ipc: with the objects of System V and the POSIX queue, which take Linux a millisecond.
-  explicit Sandbox(bool has_ipc = false);
+  explicit Sandbox(IpcKinds ipc = {});
   ~Sandbox();
   Sandbox(const Sandbox&) = delete;
   Sandbox& operator=(const Sandbox&) = delete;
@@ -43,16 +55,20 @@ class Sandbox {
   using Identity = std::pair<dev_t, ino_t>;
 
  private:
+  void make();
   void make_tree() const;
   void open_files();
   void open_sockets();
   void open_others();
-  void make_ipc();
+  void make_queue();
+  void make_system_v();
   void remove_ipc() const;
+  // Also of a sandbox that could not be made completely.
+  void remove();
   [[nodiscard]] std::string state_of_ipc() const;
   void take(Object object, int descriptor);
 
-  const bool has_ipc_;
+  const IpcKinds ipc_;
   std::string root_;
   std::array<int, object_count> descriptors_;
   std::array<int, ipc_count> identifiers_;

@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <map>
 #include <optional>
 #include <sstream>
+#include <string_view>
 
 #include "base/system_call.hpp"
 #include "calls/rows.hpp"
@@ -122,9 +124,10 @@ std::string outcome_of(const Case& the_case, const Sandbox& sandbox, const Image
 }
 
 template <class Make>
-std::string outcome_from(const Case& the_case, const Make& make) {
+std::string outcome_from(const Case& the_case, IpcKinds ipc, const Make& make) {
   const calls::Entry* const entry = calls::entry_of(the_case.number);
-  const Sandbox sandbox(entry != nullptr && entry->family == calls::Family::ipc);
+  const bool of_ipc = entry != nullptr && entry->family == calls::Family::ipc;
+  const Sandbox sandbox(of_ipc ? ipc : IpcKinds{});
   const Image before = image_of(the_case, sandbox);
   Image after = before;
   const std::int64_t answer = make(after);
@@ -199,8 +202,8 @@ std::vector<Variation> variations_of(const Case& the_case) {
 
 class Verifier {
  public:
-  explicit Verifier(Device device)
-      : kernels_(device == Device::gpu ? Maker::gpu : Maker::strict_device) {
+  Verifier(Device device, IpcKinds ipc)
+      : ipc_(ipc), kernels_(device == Device::gpu ? Maker::gpu : Maker::strict_device) {
     if (device == Device::cpu) open_.emplace(Maker::open_device);
   }
 
@@ -233,13 +236,14 @@ class Verifier {
     const std::uint16_t number = verdict.call->number;
     const bool wrapped = kernels_.wrap(number);
     const std::string of_thread = outcome_from(
-        variation.changed, [&](Image& image) { return call_from_thread(number, image); });
+        variation.changed, ipc_, [&](Image& image) { return call_from_thread(number, image); });
     for (const Place place : {Place::stack, Place::local, Place::device, Place::shared}) {
       // Nothing is copied for a call without a wrapper.
       if (place != Place::shared && (!wrapped || !variation.strict)) continue;
       Kernels& kernels = variation.strict ? kernels_ : *open_;
-      const std::string of_kernel = outcome_from(
-          variation.changed, [&](Image& image) { return kernels.call(number, image, place); });
+      const std::string of_kernel = outcome_from(variation.changed, ipc_, [&](Image& image) {
+        return kernels.call(number, image, place);
+      });
       ++verdict.comparisons;
       const std::string differs = difference(of_kernel, of_thread);
       if (differs.empty()) continue;
@@ -251,6 +255,7 @@ class Verifier {
     }
   }
 
+  const IpcKinds ipc_;
   Kernels kernels_;
   std::optional<Kernels> open_;  // None on a GPU.
 };
@@ -285,11 +290,27 @@ bool isolate() {
   return true;
 }
 
-const char* reason_of(std::uint16_t number) {
-  for (const Unverifiable& call : unverifiable) {
-    if (call.number == number) return call.reason;
+// "" if the outcome of the call can be compared.
+std::string reason_of(const calls::Entry& call, const IpcErrors& errors) {
+  for (const Unverifiable& known : unverifiable) {
+    if (known.number == call.number) return known.reason;
   }
-  return nullptr;
+  if (call.family != calls::Family::ipc) return "";
+  const std::string_view name = call.name;
+  const auto needs = [](const char* objects, const char* option, int error) {
+    return fmt::format(
+        "needs {}, which this Linux refuses to make ({}); use a Linux with {}, and "
+        "allow its calls in the container's profile",
+        objects, std::strerror(error), option);
+  };
+  if (name.starts_with("mq_")) {
+    return errors.queue == 0 ? ""
+                             : needs("a POSIX message queue", "CONFIG_POSIX_MQUEUE", errors.queue);
+  }
+  const bool is_system_v =
+      name.starts_with("msg") || name.starts_with("sem") || name.starts_with("shm");
+  if (!is_system_v || errors.system_v == 0) return "";
+  return needs("objects of System V", "CONFIG_SYSVIPC", errors.system_v);
 }
 
 }  // namespace
@@ -298,7 +319,8 @@ Report verify(Device device, const std::vector<const calls::Entry*>& chosen) {
   Report report;
   report.isolated = isolate();
   const std::multimap<std::uint16_t, Case> cases = all_cases();
-  Verifier verifier(device);
+  const IpcErrors missing = errors_of_ipc();
+  Verifier verifier(device, {.queue = missing.queue == 0, .system_v = missing.system_v == 0});
   report.device = verifier.device_name();
   for (const calls::Entry* const entry : chosen) {
     if (entry->kind != calls::Class::ready) continue;
@@ -306,9 +328,9 @@ Report verify(Device device, const std::vector<const calls::Entry*>& chosen) {
     const auto [begin, end] = cases.equal_range(entry->number);
     if (const int error = verifier.refusal_of(*entry); error != 0) {
       verifier.expect_refusal(verdict, error);
-    } else if (const char* const reason = reason_of(entry->number)) {
+    } else if (const std::string reason = reason_of(*entry, missing); !reason.empty()) {
       verdict.outcome = Outcome::unverifiable;
-      verdict.notes.emplace_back(reason);
+      verdict.notes.push_back(reason);
     } else if (begin != end) {
       verdict.outcome = Outcome::same;
       for (auto the_case = begin; the_case != end; ++the_case) {
