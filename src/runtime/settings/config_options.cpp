@@ -396,7 +396,10 @@ std::string permitted(const ConfigOption& option) {
       return permitted_words(option.words);
     case policy:
       return permitted_words(option.words) +
-             ", the path of a policy that ends with .toml, or its text";
+             fmt::format(
+                 ", the path of a policy that ends with .toml, or its text of at most {} "
+                 "bytes",
+                 option.most);
     case cores:
       return fmt::format("a list of CPUs such as 0,2-3 (each at most {}, at most {} of them)",
                          core_max, cores_max);

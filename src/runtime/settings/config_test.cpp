@@ -503,7 +503,7 @@ TEST_F(ConfigTest, refuses_wrong_and_unknown_flags) {
   EXPECT_EQ(
       load_config(inputs).error().message,
       "flag --server-policy: server.policy = 'none'; permitted: one of io, any, known_only, the "
-      "path of a policy that ends with .toml, or its text");
+      "path of a policy that ends with .toml, or its text of at most 4095 bytes");
   inputs.flags = {{"server.polcy", "any", "k2k_options_set"}};
   EXPECT_EQ(load_config(inputs).error().message,
             "k2k_options_set: unknown key 'server.polcy' = 'any'; did you mean 'server.policy'? "

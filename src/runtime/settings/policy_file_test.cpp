@@ -243,6 +243,33 @@ TEST_F(PolicyFileTest, may_be_the_setting_itself) {
             "that k2k calls lists");
 }
 
+TEST_F(PolicyFileTest, ends_lines_as_toml_does) {
+  EXPECT_EQ(complaint("[calls]\r\nrefuse = [\"write\"]\r\n"), "");
+  EXPECT_EQ(complaint("[calls]\r\nrefuse = [\"wriet\"]\r\n"),
+            ":2:11: calls.refuse names 'wriet'; did you mean 'write'? expected: a name that k2k "
+            "calls lists");
+  const std::string bare = complaint("[calls]\rrefuse = [\"write\"]\r");
+  EXPECT_TRUE(bare.starts_with(":1:")) << bare;
+  EXPECT_NE(bare.find("; expected: TOML, such as [calls]"), std::string::npos) << bare;
+}
+
+TEST_F(PolicyFileTest, has_an_end_if_it_is_the_setting_itself) {
+  const auto loaded_with = [](std::size_t bytes) {
+    const std::string begin = "default = \"io\" #";
+    ConfigInputs inputs;
+    inputs.flags = {
+        {"server.policy", begin + std::string(bytes - begin.size(), '-'), "flag --server-policy"}};
+    const auto loaded = load_config(inputs);
+    return loaded ? "" : loaded.error().message;
+  };
+  EXPECT_EQ(loaded_with(4095), "");
+  const std::string said = loaded_with(4096);
+  EXPECT_NE(said.find("the path of a policy that ends with .toml, or its text of at most 4095 "
+                      "bytes"),
+            std::string::npos)
+      << said;
+}
+
 TEST_F(PolicyFileTest, is_named_by_the_setting_and_ends_the_start_of_a_runtime) {
   ConfigInputs inputs;
   inputs.flags = {{"server.policy", path_, "flag --server-policy"}};

@@ -340,6 +340,23 @@ TEST_F(CallRulesTest, a_folder_that_moves_out_of_the_root_leads_no_path_out) {
   }
 }
 
+// The root is what it was at start, not what its name leads to.
+TEST_F(CallRulesTest, a_root_that_vanishes_has_no_files_and_its_name_leads_to_no_others) {
+  make();
+  EXPECT_EQ(opens(at("root/file")), 0);
+  fs::rename(at("root"), at("moved"));
+  EXPECT_EQ(opens(at("root/file")), 0) << "the folder has another name";
+  fs::create_directory(at("root"));
+  std::ofstream(at("root/other")) << "planted";
+  EXPECT_EQ(opens(at("root/other")), -ENOENT);
+  EXPECT_EQ(opens(at("root/new"), O_RDWR | O_CREAT), 0) << "in the folder that was named";
+  EXPECT_TRUE(fs::exists(at("moved/new")));
+  fs::remove_all(at("moved"));
+  EXPECT_EQ(opens(at("root/file")), -ENOENT);
+  EXPECT_EQ(opens(at("root/new"), O_RDWR | O_CREAT), -ENOENT);
+  EXPECT_FALSE(fs::exists(at("root/new")));
+}
+
 TEST_F(CallRulesTest, a_served_file_below_a_root_is_renewed_by_an_open) {
   make();
   int renewed = 0;
