@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from psylang.model.along import Override, Reset
 from psylang.model.compound import All, While
 from psylang.model.conditions import Always, Condition, EveryNCalls, WhenFinished
 from psylang.model.control import GridSearch
@@ -114,6 +115,8 @@ class Blueprint:
     outputs: Mapping[str, Recorded]
     nests: Mapping[str, Inner]
     timing: Timing | None = None
+    resets: Sequence[Reset] = ()
+    overrides: Sequence[Override] = ()
 
     def searches(self) -> dict[str, GridSearch]:
         """Of the model, whose name is "", and of its nests."""
@@ -176,7 +179,10 @@ class Blueprint:
         given = {node: self.conditions[node] for node in nodes if node in self.conditions}
         ends = self.nests[nest].termination if nest else self.termination
         here = set(nodes)
-        for condition in (*given.values(), ends):
+        resets = tuple(one for one in self.resets if one.node in here)
+        overrides = tuple(one for one in self.overrides if one.node in here)
+        along = [*(one.condition for one in resets), *(one.condition for one in overrides)]
+        for condition in (*given.values(), ends, *along):
             self._asks_here(condition, here, nest)
         self._apart(sets, nest)
         everyone = [self.mechanisms[node] for node in nodes if node in self.mechanisms]
@@ -193,6 +199,8 @@ class Blueprint:
             ),
             nest,
             self.nests[nest].timing if nest else self.timing,
+            resets,
+            overrides,
         )
 
     def _asks_here(self, condition: Condition, nodes: set[str], nest: str) -> None:

@@ -2,7 +2,8 @@
 
 Keys are ("memory", node, slot), ("port", node, port), ("steps", node), ("truncated",), and those of
 a schedule: ("count", schedule, unit, scale, node), ("since", schedule, node, owner),
-("times", schedule, scale, number), ("ran", schedule, node), ("done", schedule); and what a search
+("times", schedule, scale, number), ("ran", schedule, node), ("holds", schedule, number) of an
+override, ("done", schedule); and what a search
 keeps: ("level", schedule, number) and ("spent", schedule, number) of its signals, ("block",
 schedule) and ("key", schedule) of its seeds. Numbers and truths are plain Python while they are
 known, else values of the IR.
@@ -18,7 +19,7 @@ from psylang.model.context import Context
 
 Key = tuple[str, ...]
 Cell = int | bool | Value
-TRUTHS = ("ran", "done", "truncated")
+TRUTHS = ("ran", "done", "truncated", "holds")
 SUMS = ("level", "spent")
 
 

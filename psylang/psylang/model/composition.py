@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from psylang.ir.graph import Numerics, Program
+from psylang.model.along import Override, Reset
 from psylang.model.blueprint import (
     Blueprint,
     External,
@@ -69,6 +70,8 @@ class Model:
         self.search: GridSearch | None = None
         self.nests: dict[str, Inner] = {}
         self.timing: Timing | None = None
+        self.resets: list[Reset] = []  # See course.py.
+        self.overrides: list[Override] = []
         self.outputs: dict[str, Recorded] = {}
         self.arriving: dict[tuple[str, str], list[str]] = {}
         self.names: dict[str, dict[str, str]] = {}
@@ -412,6 +415,8 @@ class Model:
             outputs=dict(self.outputs),
             nests=dict(self.nests),
             timing=self.timing,
+            resets=tuple(self.resets),
+            overrides=tuple(self.overrides),
         )
 
     def program(

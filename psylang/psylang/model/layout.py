@@ -15,6 +15,7 @@ from psylang.ir.builder import Builder, ProgramBuilder
 from psylang.ir.graph import Numerics, Origin, Value
 from psylang.ir.interpret import interpret
 from psylang.ir.types import BOOL, F64, I32, DType, Type
+from psylang.model.along import Override
 from psylang.model.blueprint import External, Projection, Target, modulated_port
 from psylang.model.cells import SUMS, TRUTHS, Key, is_kept
 from psylang.model.context import Context, Scope, total
@@ -35,6 +36,7 @@ class Layout:
     controlled: frozenset[str] = frozenset()  # Constants that control changes within a trial.
     nests: Mapping[str, Callable[[Any], None]] = field(default_factory=dict)  # Write a call.
     begun: Mapping[Key, float] = field(default_factory=dict)  # What searches keep, at first.
+    overrides: Mapping[str, Sequence[tuple[Key, Override]]] = field(default_factory=dict)
     _made: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     def modulated(self, node: str) -> Mapping[str, Projection]:

@@ -12,6 +12,7 @@ import numpy as np
 from psylang.ir.builder import ProgramBuilder
 from psylang.ir.graph import Numerics, Origin, Program, Value
 from psylang.ir.types import BOOL, DType, Type
+from psylang.model.along import Override
 from psylang.model.arithmetic import elements
 from psylang.model.blueprint import Blueprint, External, Projection
 from psylang.model.cells import Key
@@ -22,7 +23,7 @@ from psylang.model.control import ControlSignal
 from psylang.model.errors import ModelError, listed
 from psylang.model.layout import Layout
 from psylang.model.parameters import Array, array_of, checked_range
-from psylang.model.passes import Nest, end_trial, write_passes
+from psylang.model.passes import Nest, begin_trial, end_trial, write_passes
 from psylang.model.rules import Guard, Rules, guards_of
 from psylang.model.schedule import plan
 from psylang.model.searching import Searcher, begun
@@ -195,7 +196,18 @@ def _layout(model: Blueprint, values: Mapping[str, Array], varied: frozenset[str
         _controlled(model),
         {name: _nest(model, name).call for name in model.nests},
         kept,
+        _overrides(model),
     )
+
+
+def _overrides(model: Blueprint) -> dict[str, list[tuple[Key, Override]]]:
+    """By mechanism its overrides, and the cells that say whether they hold."""
+    found: dict[str, list[tuple[Key, Override]]] = {}
+    for name in ("", *model.nests) if model.overrides else ():
+        schedule = model.schedule(name)
+        for key, one in zip(schedule.holding, schedule.overrides, strict=True):
+            found.setdefault(one.node, []).append((key, one))
+    return found
 
 
 def _nest(model: Blueprint, name: str) -> Nest:
@@ -216,6 +228,7 @@ def _controlled(model: Blueprint) -> frozenset[str]:
     """The parameters that a search or a mechanism sets, and those computed from them."""
     names = [one.name for one in _signals(model)]
     names += [one.parameter for one in model.projections.values() if one.parameter is not None]
+    names += [one.parameter for one in model.overrides]
     return _with_formulas(model, names)
 
 
@@ -256,6 +269,7 @@ def _write(model: Blueprint, trial: Trial) -> None:
             f"the objective `{model.search.objective}` runs after the last pass; a search sees "
             "passes alone"
         )
+    begin_trial(trial, schedule)
     searcher = None if model.search is None else Searcher(model.search, "", passes)
     if searcher is not None:
         levels = searcher.chosen(trial)

@@ -203,6 +203,9 @@ def _write_pass(trial: Trial, schedule: Schedule, guarded: bool) -> None:
             ends = logic.either(ends, clock.over())
         go = logic.negated(ends)
         ran = clock.admitted(members, go)
+        for key, one in zip(schedule.holding, schedule.overrides, strict=True):
+            if one.node in members and not one.is_of_trial:
+                trial.cells.write(key, one.condition.holds(clock, one.node))
         frozen = trial.frozen() if len(members) > 1 else trial
         for node in trial.layout.in_order(members):
             trial.maybe_call(node, frozen, ran[node])
@@ -210,6 +213,32 @@ def _write_pass(trial: Trial, schedule: Schedule, guarded: bool) -> None:
         nothing = logic.both(nothing, logic.negated(clock.any(ran)))
     clock.pass_ended(nothing, runs)
     trial.cells.write(("done", schedule.name), clock.over())
+
+
+def begin_trial(trial: Trial, schedule: Schedule) -> None:
+    """Resets mechanisms, and decides the overrides that hold for a trial."""
+    clock = _clock(trial, schedule)
+    for reset in schedule.resets:
+        _reset(trial, reset.node, reset.condition.holds(clock, reset.node))
+    for key, one in zip(schedule.holding, schedule.overrides, strict=True):
+        if one.is_of_trial:
+            trial.cells.write(key, one.condition.holds(clock, one.node))
+
+
+def _reset(trial: Trial, node: str, now: Truth) -> None:
+    """Gives a mechanism its initial memory, if `now`."""
+    if not isinstance(now, Value):
+        if now:
+            _begin(trial, node)
+        return
+    mechanism = trial.layout.mechanisms[node]
+    slots = trial.layout.slots(node, trial.context.numerics)
+    keys = [("memory", node, slot) for slot in slots]
+    keys += [("port", node, port) for port in mechanism.ports()]
+    before = {key: trial.present(key) for key in keys}
+    _begin(trial, node)
+    for key in keys:
+        trial.cells.write(key, trial.context.build.select(now, trial.present(key), before[key]))
 
 
 def end_trial(trial: Trial, schedule: Schedule) -> None:
@@ -265,6 +294,7 @@ class Nest:
             slots = layout.slots(node, trial.context.numerics)
             every += [("memory", node, slot) for slot in slots]
             every += [("port", node, port) for port in mechanism.ports()]
+        begin_trial(trial, self.schedule)
         write_passes(trial, self.schedule, self.planned, every)
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from psylang.ir.graph import Value
+from psylang.model.along import Override, Reset
 from psylang.model.cells import Cell, Cells, Key, Logic, NotKnownError, default, is_kept
 from psylang.model.compound import NWhen
 from psylang.model.conditions import (
@@ -109,6 +110,8 @@ class Schedule:
     finished_by_calls: frozenset[str]  # Nodes that reset and run until finished.
     name: str = ""
     timing: Timing | None = None
+    resets: tuple[Reset, ...] = ()
+    overrides: tuple[Override, ...] = ()
 
     @cached_property
     def everyone(self) -> tuple[str, ...]:
@@ -116,7 +119,9 @@ class Schedule:
 
     @cached_property
     def every_condition(self) -> tuple[Condition, ...]:
-        roots = (*self.conditions.values(), self.termination)
+        along = [*(one.condition for one in self.resets)]
+        along += [one.condition for one in self.overrides]
+        roots = (*self.conditions.values(), self.termination, *along)
         return tuple(one for root in roots for one in root.walk())
 
     def asks_within(self, members: Sequence[str]) -> bool:
@@ -188,7 +193,18 @@ class Schedule:
         """All cells of the schedule but whether a trial is done."""
         since = dict.fromkeys(key for keys in self.pairs.values() for key in keys)
         ran = [("ran", self.name, node) for node in self.watched]
-        return (*self.counts, *since, *ran, *self.numbers.values())
+        return (*self.counts, *since, *ran, *self.numbers.values(), *self.holding)
+
+    @cached_property
+    def holding(self) -> tuple[Key, ...]:
+        """For each override whether its condition holds."""
+        return tuple(("holds", self.name, str(number)) for number in range(len(self.overrides)))
+
+    @cached_property
+    def has_late_conditions(self) -> bool:
+        """Whether resets or overrides need the counts of a loop of passes."""
+        late = [one for one in self.overrides if not one.is_of_trial]
+        return bool(late) or any(one.counts_calls for one in self.resets)
 
     @cached_property
     def asks_for_pass(self) -> bool:
@@ -374,6 +390,8 @@ def plan(schedule: Schedule) -> list[Steps] | None:
 
     ModelError: the trial never ends.
     """
+    if schedule.has_late_conditions:
+        return None
     clock = CellClock(schedule, Cells(), Logic(None))
     passes: list[Steps] = []
     try:

@@ -14,9 +14,10 @@ from psylang.ir.builder import Builder
 from psylang.ir.graph import Region, Value
 from psylang.ir.ops import OPS, TypeMismatchError
 from psylang.ir.types import BOOL, DType
+from psylang.model.along import Override
 from psylang.model.blueprint import External, Projection
 from psylang.model.cells import Cell, Cells, Key, Logic, default, is_kept
-from psylang.model.context import Changes, Context, Scope, total
+from psylang.model.context import Change, Changes, Context, Scope, total
 from psylang.model.errors import ModelError
 from psylang.model.layout import Layout, projected, shaped
 from psylang.model.mechanism import Mechanism, Memory, Run, Values
@@ -227,11 +228,13 @@ class Trial:
 
     def _call(self, node: str, frozen: Trial, always: bool) -> None:
         modulated = self.layout.modulated(node)
-        if modulated:
+        replaced = self.layout.overrides.get(node, ())
+        if modulated or replaced:
             # Memory begins with the parameters as they are outside of calls.
             for slot in self.layout.slots(node, self.context.numerics):
                 self.memory(node, slot)
-        with self.context.modulating(frozen.modulations(modulated)):
+        changes = _overridden(self, frozen.modulations(modulated), replaced)
+        with self.context.modulating(changes):
             self._executed(node, frozen, always)
         for name in modulated:
             if name not in self.context.changed:
@@ -348,6 +351,29 @@ def _is_pure(layout: Layout, node: str) -> bool:
         return False
     mechanism = layout.mechanisms[node]
     return not (mechanism.ends() and mechanism.until_finished)
+
+
+def _overridden(
+    trial: Trial, changes: Changes, replaced: Sequence[tuple[Key, Override]]
+) -> Changes:
+    """Changes of parameters, and the values that overrides put in their place."""
+    made = dict(changes)
+    for key, one in replaced:
+        trial.cells.note_read(key)
+        now = trial.cells.known.get(key, False)
+        if isinstance(now, Value) or now:
+            made[one.parameter] = partial(_replaced, one, now, made.get(one.parameter))
+    return made
+
+
+def _replaced(
+    one: Override, now: Cell, before: Change | None, build: Builder, value: Value
+) -> Value:
+    """An override's value if it holds `now`, else what there was before."""
+    given = build.constant(one.value, value.type)
+    if not isinstance(now, Value):
+        return given
+    return build.select(now, given, value if before is None else before(build, value))
 
 
 def _modulated(projection: Projection, level: Value, build: Builder, value: Value) -> Value:
