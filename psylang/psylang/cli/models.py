@@ -98,8 +98,10 @@ def _program(name: str) -> Program:
 def _scripted(composition: Any, held: dict[str, Any], given: Any, name: str) -> Scripted:
     if given:
         raise UsageError(f"--set is for functions that make models; {name} is of PsyNeuLink")
-    termination = held.get("termination_processing")
-    model = psylang.from_psyneulink(composition, termination_processing=termination)
+    from psylang.pnl.script import OF_IMPORT
+
+    given_to_run = {name: held[name] for name in OF_IMPORT if name in held}
+    model = psylang.from_psyneulink(composition, **given_to_run)
     return Scripted(composition, model, held)
 
 

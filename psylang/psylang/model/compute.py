@@ -60,7 +60,7 @@ class Compute(Mechanism):
             prepared[name] if name in prepared else at[name] for name in self.function.arguments
         ]
         with at.origin():
-            result = self.function.inline(at.build, data, at.here(), _drawing(at))
+            result = self.function.inline(at.build, data, at.here(), drawing(at))
             try:
                 value: Value = as_float(at.build, result)
             except UnsupportedError as error:
@@ -84,7 +84,7 @@ class Compute(Mechanism):
         return {"value": at.build.convert(value, DType.I32) if self.choice else value}
 
 
-def _drawing(at: Scope) -> Draw:
+def drawing(at: Scope) -> Draw:
     """Draws for a function, each call with a stream of its own in `fast`."""
     numbers = itertools.count()
     return lambda kind: at.draw(kind, f"draw{next(numbers)}")

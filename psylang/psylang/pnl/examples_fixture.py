@@ -28,6 +28,7 @@ import numpy as np
 
 import psylang
 from psylang.pnl import Refusal, from_psyneulink, restart, results_of, run_arguments
+from psylang.pnl.script import OF_IMPORT, TAKEN
 
 KINDS = ("wrong", "not run", "refused", "equal")
 PAGE = Path(__file__).parents[2] / "docs/psyneulink-examples.md"
@@ -203,13 +204,12 @@ class Compared:
             self.outcome.compositions[name] = said
 
     def _compared(self, composition: Any, given: dict[str, Any]) -> str:
-        ends = given.get("termination_processing")
+        of_import = {name: given[name] for name in OF_IMPORT if given.get(name) is not None}
         inputs, trials = given.get("inputs"), given.get("num_trials")
         other = sorted(
             name
             for name, value in given.items()
-            if name not in ("inputs", "num_trials", "termination_processing", *UNHEEDED)
-            and value is not None
+            if name not in (*TAKEN, *UNHEEDED) and value is not None
         )
         if callable(inputs) and trials is None:
             return ""
@@ -217,7 +217,7 @@ class Compared:
             kept = list(itertools.islice(inputs, trials))
             inputs, given = (row for row in kept), {**given, "inputs": (row for row in kept)}
         try:
-            model = from_psyneulink(composition, termination_processing=ends)
+            model = from_psyneulink(composition, **of_import)
             arrays, rows = run_arguments(composition, model, inputs, trials)
         except psylang.NotImportedError as error:
             return f"refused: {told(error.refusals)}"

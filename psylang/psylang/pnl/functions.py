@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from psylang.model import functions, integrators, noise
-from psylang.pnl.reading import At, kind_of, number_of, only, value_of
+from psylang.pnl.reading import At, kind_of, only, value_of
 from psylang.pnl.refusals import RefusedError
 from psylang.pnl.tables import converter, converts
 
@@ -36,6 +36,7 @@ for _name in PLAIN:
 
 
 @converts("function", "Identity", "Linear")
+@converts("function", "Dropout", "Linear", "drops in learn() alone, as in PsyNeuLink")
 def _identity(function: Any, at: At) -> Any:
     return functions.Linear()
 
@@ -89,7 +90,7 @@ def _integrator(make: Callable[..., Any], fields: Mapping[str, str]) -> Callable
             if numbers["offset"] != 0.0:
                 raise RefusedError("noise is a number, and there is an offset", "give one of them")
             numbers["offset"] = constant
-        return make(noise=drawn, initial=number_of(function, "initializer"), **numbers)
+        return make(noise=drawn, initial=at.initial(function), **numbers)
 
     return convert
 
@@ -111,7 +112,7 @@ def _leaky(function: Any, at: At) -> Any:
     fields = {"leak": "rate", "dt": "time_step_size", "offset": "offset"}
     return integrators.LeakyCompetingIntegrator(
         noise=drawn,
-        initial=number_of(function, "initializer"),
+        initial=at.initial(function),
         **at.numbers(function, fields),
     )
 
@@ -122,9 +123,7 @@ def _accumulator(function: Any, at: At) -> Any:
     numbers = at.numbers(function, {"rate": "rate", "increment": "increment"})
     if constant:
         raise RefusedError("AccumulatorIntegrator has a number as noise", "add it to increment")
-    return integrators.Accumulator(
-        noise=drawn, initial=number_of(function, "initializer"), **numbers
-    )
+    return integrators.Accumulator(noise=drawn, initial=at.initial(function), **numbers)
 
 
 @converts(
@@ -136,7 +135,8 @@ def _interactive(function: Any, at: At) -> Any:
         raise RefusedError("InteractiveActivationIntegrator has a number as noise", "NormalDist")
     fields = {"rate": "rate", "decay": "decay", "rest": "rest", "most": "max_val"}
     numbers = at.numbers(function, {**fields, "least": "min_val"})
-    return integrators.InteractiveActivation(noise=drawn, initial=numbers["rest"], **numbers)
+    initial = at.initial(function, "rest") if at.start is not None else numbers["rest"]
+    return integrators.InteractiveActivation(noise=drawn, initial=initial, **numbers)
 
 
 @converts(
@@ -145,7 +145,7 @@ def _interactive(function: Any, at: At) -> Any:
 def _ornstein(function: Any, at: At) -> Any:
     fields = {"rate": "rate", "decay": "decay", "noise": "noise", "dt": "time_step_size"}
     numbers = at.numbers(function, {**fields, "offset": "offset"})
-    return integrators.OrnsteinUhlenbeck(initial=number_of(function, "initializer"), **numbers)
+    return integrators.OrnsteinUhlenbeck(initial=at.initial(function), **numbers)
 
 
 @converts("integrator", "DriftDiffusionIntegrator", "DriftDiffusion", "in a DDM")

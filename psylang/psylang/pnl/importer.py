@@ -5,6 +5,7 @@ All parts are read before anything is refused, so that one error lists all refus
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from psylang.model.cells import is_kept
 from psylang.model.composition import PASSES_MAX, Model
 from psylang.model.errors import ModelError
 from psylang.model.layout import Layout
+from psylang.pnl.along import Given, overrides, resets
 from psylang.pnl.asking import Place
 from psylang.pnl.conditions import Here, condition_of
 from psylang.pnl.control import search_of
@@ -27,9 +29,20 @@ from psylang.pnl.modulating import parameter_set, settings_of, steady
 from psylang.pnl.nesting import Nesting, afferents_of
 from psylang.pnl.order import by_chance
 from psylang.pnl.plain import hands_on, plain_matrix, plain_parameters, same_in, trials_of, weighs
-from psylang.pnl.reading import At, Names, Paths, identifier, kind_of, only, value_of
+from psylang.pnl.reading import (
+    At,
+    Names,
+    Paths,
+    begins_as_built,
+    identifier,
+    kind_of,
+    only,
+    value_of,
+)
 from psylang.pnl.refusals import NotImportedError, Refusal, RefusedError
+from psylang.pnl.restarting import drawers
 from psylang.pnl.source import Source
+from psylang.pnl.stateful import generator_of
 from psylang.pnl.timing import Timed
 from psylang.pnl.views import Viewed
 
@@ -74,10 +87,18 @@ class ImportedModel(Model):
         self._check.__self__.release()
 
 
-def from_psyneulink(composition: Any, *, termination_processing: Any = None) -> ImportedModel:
+def from_psyneulink(
+    composition: Any,
+    *,
+    termination_processing: Any = None,
+    runtime_params: Any = None,
+    reset_stateful_functions_when: Any = None,
+    reset_stateful_functions_to: Any = None,
+) -> ImportedModel:
     """The model of a composition of PsyNeuLink 0.21, for psylang.compile().
 
-    termination_processing: as for its run(): {TimeScale.TRIAL: condition}. A model does not include
+    termination_processing: as for its run(): {TimeScale.TRIAL: condition}. runtime_params and the
+    others: likewise, as for its run(). A model does not include
     learned values or the progress of runs: states start at their initial values, generators at
     their seeds' first numbers (restart() makes PsyNeuLink do so, too).
 
@@ -92,22 +113,31 @@ def from_psyneulink(composition: Any, *, termination_processing: Any = None) -> 
             f"what is of type {kind_of(composition)} is no Composition of PsyNeuLink; give one"
         )
 
+    given = Given.of(
+        termination_processing=termination_processing,
+        runtime_params=runtime_params,
+        reset_stateful_functions_when=reset_stateful_functions_when,
+        reset_stateful_functions_to=reset_stateful_functions_to,
+    )
+
     def read() -> _Importer:
         composition._analyze_graph()  # As its run() does: inputs and order follow from the graph.
-        made = _Importer(pnl, composition)
-        made.model(termination_processing)
+        made = _Importer(pnl, composition, given)
+        with given.resetting(composition):
+            made.model()
         return made
 
     read_now = read()
     model = read_now.made
-    parts = (composition, termination_processing)
+    parts = (composition, *vars(given).values())
     model._check = Source(parts, lambda: read().written, read_now.written).check
     return model
 
 
 class _Importer:
-    def __init__(self, pnl: Any, composition: Any) -> None:
-        self.pnl, self.composition = pnl, composition
+    def __init__(self, pnl: Any, composition: Any, given: Given) -> None:
+        self.pnl, self.composition, self.given = pnl, composition, given
+        self.starts, self.drawing = given.starts(), itertools.count()
         self.made = ImportedModel(identifier(composition.name))
         self.names, self.paths = Names(), Paths()
         self.refusals: list[Refusal] = []
@@ -126,7 +156,7 @@ class _Importer:
         except ModelError as error:
             self.refusals.append(Refusal(name, str(error), "change it so, or see Psylang's own"))
 
-    def model(self, termination: Any) -> None:
+    def model(self) -> None:
         """Makes `made`, and `written`, a text that has all of it."""
         for one in self.nesting.compositions:
             with self.of(one):
@@ -140,7 +170,8 @@ class _Importer:
             for node in self.nesting.mechanisms:
                 with self.of(node):
                     self._modulated(node)
-            self._schedule(termination)
+            self._schedule(self.given.termination_processing)
+            _along(self)
             self._results()
             for one in self.nesting.compositions:
                 if one.controller is not None and one.enable_controller:
@@ -183,7 +214,14 @@ class _Importer:
     def _node(self, node: Any) -> None:
         name = self.names.name(node)
         plain_parameters(node)
-        made = converted(node, name, At(name, self.paths))
+        at = At(name, self.paths, self.starts.get(id(node)), self.drawing)
+        made = converted(node, name, at)
+        if self.nesting.is_controlled and generator_of(node.function) is not None:
+            raise RefusedError(
+                "its function has draws, and a controller simulates it with further ones of its "
+                "generator",
+                "GaussianDistort, or noise of a TransferMechanism",
+            )
         self.made.add(made.mechanism)
         self.nodes[id(node)] = made
         self.made.nodes[node.name] = name
@@ -327,7 +365,7 @@ class _Importer:
     def _begins(self, sender: Any, port: Any, name: str, here: str) -> None:
         """RefusedError: a port that is read before its mechanism first ran begins with another
         value than here, as a step of its construction or the modeller left it."""
-        if kind_of(sender.reset_stateful_function_when) != "Never":
+        if not begins_as_built(sender) or id(sender) in self.starts:
             return
         defaults = {name: one.default for name, one in self.made.parameters.items()}
         layout = Layout(self.made.mechanisms, {}, self.made.names, defaults)
@@ -388,7 +426,7 @@ class _Importer:
         scheduler, outer = composition.scheduler, composition is self.composition
         given = termination if outer else None
         ends = {**scheduler.termination_conds, **(given or {})}
-        here = Here(self._asked, self._place, Timed(scheduler, ends))
+        here = _here(self, composition)
         trials, timing = trials_of(scheduler, given), here.timed.timing()
         condition = condition_of(ends[self.pnl.TimeScale.TRIAL], here)
         if outer:
@@ -499,6 +537,36 @@ class _Importer:
                 self.made.results.append(name)
 
 
+def _along(reader: _Importer) -> None:
+    """Conditions for resets, and parameters that some calls have."""
+    controlled = reader.nesting.is_controlled
+    heres = {id(one): _here(reader, one) for one in reader.nesting.compositions}
+    for node in reader.nesting.mechanisms:
+        with reader.of(node):
+            here = heres[id(reader.nesting.owner(node))]
+            resets(reader.made, node, reader.nodes[id(node)].mechanism, here, controlled)
+    for node, given in reader.given.runtime_params.items():
+        with reader.of(node):
+            reader._name(node)
+            if controlled or reader.nesting.owner(node) is not reader.composition:
+                raise RefusedError(
+                    "runtime_params gives it numbers, and it is nested or a controller "
+                    "simulates it",
+                    "the numbers themselves, or a ControlMechanism",
+                )
+            here = heres[id(reader.composition)]
+            overrides(
+                reader.made, node, reader.nodes[id(node)].mechanism, given, here, reader.paths
+            )
+
+
+def _here(reader: _Importer, composition: Any) -> Here:
+    scheduler = composition.scheduler
+    given = reader.given.termination_processing if composition is reader.composition else None
+    ends = {**scheduler.termination_conds, **(given or {})}
+    return Here(reader._asked, reader._place, Timed(scheduler, ends))
+
+
 def joined(links: Sequence[set[str]]) -> list[set[str]]:
     """Joins sets that overlap."""
     groups: list[set[str]] = []
@@ -507,32 +575,3 @@ def joined(links: Sequence[set[str]]) -> list[set[str]]:
         groups = [one for one in groups if not one & link]
         groups.append(set(link).union(*touching))
     return groups
-
-
-def restart(composition: Any) -> None:
-    """Lets all random functions of a composition begin at their seeds' first numbers.
-
-    PsyNeuLink draws while it builds mechanisms, so that its own runs begin later in each stream.
-    Call it before the first run; PsyNeuLink's numbers are then those of `exact`.
-    """
-    for node in composition.nodes:
-        if hasattr(node, "nodes"):
-            restart(node)
-            continue
-        for one in drawers(node):
-            one.parameters.seed.set(value_of(one, "seed"), context=None)
-
-
-def drawers(node: Any) -> list[Any]:
-    """The parts of a mechanism that have a seed, and at last itself."""
-    parts = [node.function, getattr(node, "integrator_function", None), node]
-    noises = [
-        value_of(one, "noise")
-        for one in parts
-        if hasattr(one, "parameters") and hasattr(one.parameters, "noise")
-    ]
-    return [
-        one
-        for one in (*noises, *parts)
-        if hasattr(one, "parameters") and hasattr(one.parameters, "seed")
-    ]

@@ -11,7 +11,7 @@ from psylang.model.dynamics import DualAdaptive, FitzHughNagumo, Spiking
 from psylang.model.sphere import SphereDrift
 from psylang.pnl.functions import seed_of
 from psylang.pnl.plain import hands_on
-from psylang.pnl.reading import At, kind_of, only, value_of
+from psylang.pnl.reading import At, begins_as_built, kind_of, only, value_of
 from psylang.pnl.refusals import RefusedError
 from psylang.pnl.tables import converts
 
@@ -99,8 +99,15 @@ def _sphere(mechanism: Any, name: str, at: At, *, size: int, **how: Any) -> tupl
         )
     numbers = at.numbers(function, {"rate": "rate", "noise": "noise", "dt": "time_step_size"})
     # Its construction moves the point, with draws, and only a reset takes it back.
-    never = kind_of(mechanism.reset_stateful_function_when) == "Never"
-    begins = "previous_value" if never else "initializer"
+    built = begins_as_built(mechanism)
+    begins = "previous_value" if built else "initializer"
+    kind = kind_of(mechanism.reset_stateful_function_when)
+    kept, usual = (np.ravel(value_of(function, one)) for one in ("previous_value", "initializer"))
+    if built and kind != "Never" and not np.array_equal(kept, usual):
+        raise RefusedError(
+            f"its reset is on {kind}, and it begins where its construction moved it",
+            "AtRunStart, AtTrialStart or Never",
+        )
     made = SphereDrift(
         name,
         dimension=dimension,

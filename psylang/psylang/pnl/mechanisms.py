@@ -25,12 +25,22 @@ from psylang.pnl.ports import (
     CombinedMeans,
     Concatenated,
     EachPort,
+    Keeping,
     PortsFunction,
     UserDefined,
     is_plain,
 )
-from psylang.pnl.reading import At, identifier, kind_of, number_of, only, value_of
+from psylang.pnl.reading import (
+    At,
+    begins_as_built,
+    identifier,
+    kind_of,
+    number_of,
+    only,
+    value_of,
+)
 from psylang.pnl.refusals import RefusedError
+from psylang.pnl.stateful import keeping, seed_of_function
 from psylang.pnl.tables import TABLES, converter, converts
 from psylang.pnl.views import Sent, stable_of, view_of, viewed
 
@@ -82,15 +92,10 @@ def single(mechanism: Any) -> int:
 
 
 def reset_of(mechanism: Any) -> Literal["trial", "never"]:
-    """ "trial" or "never", which begins as AtRunStart does in a first run."""
+    """ "trial" or "never", which begins as AtRunStart does in a first run. Other conditions follow
+    (along.py)."""
     when = kind_of(mechanism.reset_stateful_function_when)
-    if when in ("Never", "AtRunStart"):
-        return "never"
-    if when == "AtTrialStart":
-        return "trial"
-    raise RefusedError(
-        f"reset_stateful_function_when is {when}", "nearest: AtTrialStart, AtRunStart or Never"
-    )
+    return "trial" if when == "AtTrialStart" else "never"
 
 
 def sent_by(mechanism: Any, main: str) -> Sent:
@@ -181,12 +186,14 @@ def _transfer(
         if constant:
             raise RefusedError("noise is a number", "give it NormalDist, or a bias to the function")
     reset: Literal["trial", "never"] = reset_of(mechanism) if integrates else "never"
-    if integrates and reset == "never" and recurrent is not None and integrator is not None:
+    recurs = reset == "never" and recurrent is not None and at.start is None
+    if integrates and recurs and integrator is not None:
         _begins_drawn(mechanism, integrator)
     until = until_of(mechanism, at) if integrates else None
     activity = None
     if recurrent is not None:
-        activity = activity_of(mechanism, 0.0 if integrator is None else integrator.initial)
+        initial = 0.0 if integrator is None else integrator.initial
+        activity = None if at.start is not None else activity_of(mechanism, initial)
     made = Transfer(
         name,
         size=size,
@@ -210,7 +217,7 @@ def activity_of(mechanism: Any, initial: Any) -> Any:
     """The value of a recurrent mechanism's output port that its first step receives, if it is never
     reset: of a step in its construction, or one that the modeller set. None: the function of the
     initial value, or a reset comes first."""
-    if kind_of(mechanism.reset_stateful_function_when) != "Never":
+    if not begins_as_built(mechanism):
         return None
     port = mechanism.recurrent_projection.sender
     kept = np.ravel(value_of(port, "value")).astype(np.float64)
@@ -229,7 +236,7 @@ def activity_of(mechanism: Any, initial: Any) -> Any:
 def _begins_drawn(mechanism: Any, integrator: Any) -> None:
     """RefusedError: the first value of a recurrent mechanism includes a draw from its
     construction."""
-    if integrator.noise is not None and kind_of(mechanism.reset_stateful_function_when) == "Never":
+    if integrator.noise is not None and begins_as_built(mechanism):
         raise RefusedError(
             "it begins with the noise that its construction drew, as it is recurrent and never "
             "reset",
@@ -319,7 +326,7 @@ def _lca(mechanism: Any, name: str, at: At) -> Converted:
     noise, constant = noise_of(given, at.part("noise"))
     if constant:
         raise RefusedError("noise is a number", "give it NormalDist")
-    if kind_of(mechanism.reset_stateful_function_when) == "Never" and noise is not None:
+    if begins_as_built(mechanism) and noise is not None and at.start is None:
         raise RefusedError(
             "it begins with the noise that its construction drew, as it is never reset",
             "set reset_stateful_function_when=AtTrialStart() or AtRunStart()",
@@ -331,8 +338,10 @@ def _lca(mechanism: Any, name: str, at: At) -> Converted:
         competition=-hetero,
         self_excitation=auto,
         noise=noise,
-        initial_state=number_of(inner, "initializer"),
-        initial_activity=activity_of(mechanism, number_of(inner, "initializer")),
+        initial_state=at.initial(inner),
+        initial_activity=None
+        if at.start is not None
+        else activity_of(mechanism, at.initial(inner)),
         function=transfer_function(mechanism.function, at.part("function")),
         until=until_of(mechanism, at),
         until_finished=bool(value_of(mechanism, "execute_until_finished")),
@@ -366,6 +375,10 @@ ANALYTICAL = {
 
 @converts("mechanism", "DDM", "DDM, DDMAnalytical", "DriftDiffusionIntegrator, …Analytical")
 def _ddm(mechanism: Any, name: str, at: At) -> Converted:
+    if at.start is not None:
+        raise RefusedError(
+            "reset_stateful_functions_to gives it a state", "starting_value of its function"
+        )
     if single(mechanism) != 1:
         raise RefusedError("its input has several elements", "give it one")
     function, names = mechanism.function, STEPWISE
@@ -420,6 +433,10 @@ def _integrator_mechanism(mechanism: Any, name: str, at: At) -> Converted:
     function = mechanism.function
     whole = WHOLE.get(kind_of(function))
     if whole is not None:
+        if at.start is not None:
+            raise RefusedError(
+                "reset_stateful_functions_to gives it a state", "the initial values of its function"
+            )
         how = {"size": single(mechanism), "reset": reset_of(mechanism)}
         made, outputs = whole(mechanism, name, at, **how)
         return Converted(made, tuple(made.arrivals()), outputs)
@@ -444,9 +461,13 @@ def _processing(mechanism: Any, name: str, at: At) -> Converted:
     if together is not None:
         size = int(np.size(mechanism.output_ports[0].defaults.value))
         written, settings = together
-        made: Mechanism = PortsFunction(
-            name, sizes=sizes, size=size, written=written, settings=settings, reset="never"
-        )
+        how: dict[str, Any] = {"sizes": sizes, "size": size, "settings": settings, "reset": "never"}
+        seed = seed_of_function(function, at) if isinstance(written, UserDefined) else None
+        made: Mechanism
+        if getattr(function, "stateful_parameter", None) is None:
+            made = PortsFunction(name, written=written, seed=seed, **how)
+        else:
+            made = Keeping(name, written=written, seed=seed, **keeping(function, written), **how)
         return Converted.viewed(made, mechanism)
     noise = seed = None
     if kind_of(function) == "GaussianDistort":
@@ -548,7 +569,7 @@ def _stability(function: Any, count: int) -> Ported:
     "port function",
     "UserDefinedFunction",
     "its Python function, compiled",
-    "what @function takes; no state, draws",
+    "what @function takes; one generator of numpy.random.RandomState for its draws",
 )
 def _user_defined(function: Any, count: int) -> Ported:
     python = value_of(function, "custom_function")
@@ -557,10 +578,6 @@ def _user_defined(function: Any, count: int) -> Ported:
     free = inspect.signature(python).parameters
     # PsyNeuLink keeps an argument's default as a parameter; here every argument has a value.
     others = list(free)[1:]
-    if function.stateful_parameter is not None:
-        raise RefusedError(
-            f"its function keeps {function.stateful_parameter}", "an integrator of the tables"
-        )
     unknown = [
         name
         for name in others
@@ -571,5 +588,6 @@ def _user_defined(function: Any, count: int) -> Ported:
             f"its function takes {', '.join(unknown)}, which PsyNeuLink gives it when it runs",
             "give it numbers as arguments",
         )
-    settings = {name: number_of(function, name) for name in others}
+    kept = function.stateful_parameter
+    settings = {name: number_of(function, name) for name in others if name != kept}
     return UserDefined(function=adopted(python), given=tuple(others)), settings

@@ -60,6 +60,11 @@ def _control(mechanism: Any, name: str, at: At) -> Converted:
     made: Signals | OneSignal
     if together is not None:
         written, settings = together
+        if getattr(function, "stateful_parameter", None) is not None:
+            raise RefusedError(
+                f"its function keeps {function.stateful_parameter}",
+                "a ProcessingMechanism with that function, which it monitors",
+            )
         made = OneSignal(
             name,
             sizes=sizes,

@@ -46,6 +46,11 @@ class Nesting:
             elif not any(node is one for one in self.mechanisms):
                 self.mechanisms.append(node)
 
+    @property
+    def is_controlled(self) -> bool:
+        """Returns whether one of the compositions has a controller."""
+        return any(one.controller is not None for one in self.compositions)
+
     def owner(self, node: Any) -> Any:
         """The composition that a node is in."""
         return self._owners[id(node)]

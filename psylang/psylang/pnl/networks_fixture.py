@@ -189,12 +189,79 @@ def running_sum(variable: Any, total: float = 0.0) -> Any:
     return variable + total
 
 
-@refused("its function keeps total")
+def faded(variable: Any, trace: Any = 0.0, rate: float = 0.3) -> Any:
+    """A trace of what came, which decays."""
+    return (1.0 - rate) * trace + rate * np.tanh(variable)
+
+
+def summed(variable: Any, total: float = 0.0) -> Any:
+    """Not element by element: a number and an array of it differ."""
+    return variable + np.sum(total)
+
+
+def _user_defined(pnl: Any, python: Any, **given: Any) -> Built:
+    """A function of the modeller's, in every second call of its sender."""
+    first = pnl.ProcessingMechanism(name="first", input_shapes=2)
+    function = pnl.UserDefinedFunction(python, default_variable=[[0.0, 0.0]], **given)
+    node = pnl.ProcessingMechanism(name="node", input_shapes=2, function=function)
+    net = pnl.Composition(pathways=[first, np.array([[1.0, 0.3], [-0.2, 0.7]]), node])
+    net.scheduler.add_condition(node, pnl.EveryNCalls(first, 2))
+    return net, {"inputs": {first: stimuli(2)}}
+
+
+@imported
 def user_defined_state(pnl: Any) -> Built:
-    function = pnl.UserDefinedFunction(
-        running_sum, default_variable=[[0.0, 0.0]], stateful_parameter="total"
-    )
-    return _single(pnl, pnl.ProcessingMechanism(name="node", input_shapes=2, function=function))
+    return _user_defined(pnl, running_sum, stateful_parameter="total")
+
+
+@imported
+def user_defined_trace(pnl: Any) -> Built:
+    begins = np.array([[0.5, -0.5]])
+    return _user_defined(pnl, faded, stateful_parameter="trace", trace=begins, rate=0.2)
+
+
+@refused("its function keeps total, which begins with shape")
+def user_defined_state_of_a_sum(pnl: Any) -> Built:
+    return _user_defined(pnl, summed, stateful_parameter="total", total=0.25)
+
+
+OWN_GENERATOR = np.random.RandomState(8)
+
+
+def jittered(variable: Any, width: float = 0.3) -> Any:
+    """Draws from a generator of the modeller's."""
+    return variable + width * OWN_GENERATOR.normal() + OWN_GENERATOR.uniform(-0.1, 0.1)
+
+
+def drifting(variable: Any, place: float = 0.0) -> Any:
+    """Keeps its result, and draws from NumPy's generator."""
+    return 0.9 * place + variable + np.random.normal(0.0, 0.2)
+
+
+def of_two(variable: Any) -> Any:
+    return variable + OWN_GENERATOR.normal() + np.random.uniform()
+
+
+@imported
+def user_defined_draws(pnl: Any) -> Built:
+    return _user_defined(pnl, jittered, width=0.5)
+
+
+@imported
+def user_defined_state_and_draws(pnl: Any) -> Built:
+    return _user_defined(pnl, drifting, stateful_parameter="place")
+
+
+@refused("its function takes draws from several generators")
+def user_defined_draws_of_two(pnl: Any) -> Built:
+    return _user_defined(pnl, of_two)
+
+
+@imported
+def dropout(pnl: Any) -> Built:
+    """Units are dropped while learning alone."""
+    node = pnl.ProcessingMechanism(name="node", input_shapes=2, function=pnl.Dropout(p=0.4))
+    return pnl.Composition(nodes=[node]), {"inputs": {node: stimuli(2)}}
 
 
 # Recurrent networks.

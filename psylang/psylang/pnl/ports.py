@@ -12,12 +12,13 @@ import numpy as np
 from psylang.ir.graph import Value
 from psylang.ir.types import DType, Type
 from psylang.model.arithmetic import as_float
+from psylang.model.compute import drawing
 from psylang.model.context import Scope, total
 from psylang.model.errors import ModelError
 from psylang.model.function import Function
 from psylang.model.functions import TransferFunction, emit_part
-from psylang.model.mechanism import Memory, MemoryPorts, Values, without_input
-from psylang.model.parameters import Number, numbers, part
+from psylang.model.mechanism import Memory, MemoryPorts, Values, filled, without_input
+from psylang.model.parameters import Number, number, numbers, part
 
 
 class Written(Protocol):
@@ -219,6 +220,10 @@ class UserDefined:
     given: tuple[str, ...] = ()
 
     def emit(self, at: Scope, ports: Sequence[Value]) -> Value:
+        return self.of(at, ports, {})
+
+    def of(self, at: Scope, ports: Sequence[Value], kept: Mapping[str, Value]) -> Value:
+        """kept: arguments that are no settings."""
         build = at.build
         sizes = {one.type.size for one in ports}
         if len(sizes) > 1:
@@ -230,8 +235,42 @@ class UserDefined:
             [build.extract(one, k) for one in ports for k in range(one.type.size)],
             (len(ports), *sizes),
         )
-        data = [variable, *(at[name] for name in self.given)]
-        return as_float(build, self.function.inline(build, data, at.here()))
+        others = [kept[name] if name in kept else at[name] for name in self.given]
+        data = [variable, *others]
+        return as_float(build, self.function.inline(build, data, at.here(), drawing(at)))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Keeping(PortsFunction):
+    """A user-defined function that takes its last result as an argument. kept: the argument.
+    begins: its first value, and shape: that of the result, whose elements are `begins` in a row."""
+
+    written: UserDefined
+    kept: str
+    begins: Number = number(0.0)
+    shape: tuple[int, ...]
+
+    def initial(self, at: Scope) -> Memory:
+        shapes = self.arrivals()
+        zeros = {
+            port: at.build.constant(0.0, Type(DType.F64, shape)) for port, shape in shapes.items()
+        }
+        before = {"kept": filled(at, "begins", int(np.prod(self.shape)))}
+        return {**self.step(at, zeros, before), **before}
+
+    def step(self, at: Scope, prepared: Values, memory: Memory) -> Memory:
+        build, ports = at.build, [prepared[port] for port in self.arrivals()]
+        cells = [build.extract(memory["kept"], k) for k in range(memory["kept"].type.size)]
+        before = build.stack(cells, self.shape) if self.shape else cells[0]
+        with at.origin():
+            value = self.written.of(at, ports, {self.kept: before})
+        if value.type.shape != self.shape or value.type.size != self.size:
+            raise ModelError(
+                f"the function of `{self.name}` gives shape {value.type.shape}, and it takes its "
+                f"last result, of shape {self.shape}, for `{self.kept}`"
+            )
+        flat = build.stack([build.extract(value, *k) for k in np.ndindex(*self.shape)])
+        return {"value": flat, "kept": flat}
 
 
 class Adopted(Function):

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from psylang.pnl.refusals import RefusedError
+
+# Conditions of a reset after which a mechanism begins as its construction left it: no reset.
+AS_BUILT = ("Never",)
+
+
+def begins_as_built(mechanism: Any) -> bool:
+    """Returns whether a mechanism's first trial may begin without a reset."""
+    kind = kind_of(mechanism.reset_stateful_function_when)
+    return kind not in ("AtRunStart", "AtTrialStart")
 
 
 def value_of(component: Any, name: str) -> Any:
@@ -88,11 +98,21 @@ class Paths:
 class At:
     """A place in the model that is being read, such as `decision.integrator`."""
 
-    def __init__(self, path: str, paths: Paths) -> None:
+    def __init__(
+        self, path: str, paths: Paths, start: Any = None, drawing: Iterator[int] | None = None
+    ) -> None:
         self.path, self.paths = path, paths
+        self.drawing = itertools.count() if drawing is None else drawing  # Numbers functions.
+        self.start = start  # The state with which the mechanism begins, in place of its own.
 
     def part(self, field: str) -> At:
-        return At(f"{self.path}.{field}", self.paths)
+        return At(f"{self.path}.{field}", self.paths, self.start, self.drawing)
+
+    def initial(self, function: Any, name: str = "initializer") -> Any:
+        """The state with which an integrator begins."""
+        if self.start is None:
+            return number_of(function, name)
+        return float(self.start[0]) if self.start.size == 1 else self.start
 
     def numbers(self, component: Any, fields: Mapping[str, str]) -> dict[str, Any]:
         """fields: from Psylang's names to PsyNeuLink's parameters."""

@@ -8,6 +8,7 @@ from psylang.pnl import (
     integrators_fixture,
     nests_fixture,
     networks_fixture,
+    runs_fixture,
     signals_fixture,
     views_fixture,
 )
@@ -21,6 +22,7 @@ TOPICS = [
         conditions_fixture,
         control_fixture,
         nests_fixture,
+        runs_fixture,
         signals_fixture,
         views_fixture,
     )

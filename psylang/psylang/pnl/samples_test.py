@@ -17,6 +17,7 @@ from psylang.pnl.arguments_fixture import SAMPLES as ARGUMENTS
 from psylang.pnl.integrators_fixture import OF_NORM_1
 from psylang.pnl.pnl_fixture import needs_psyneulink
 from psylang.pnl.samples_fixture import IMPORTED, REFUSED, STOPPED
+from psylang.pnl.script import OF_IMPORT
 from psylang.pnl.scripts_fixture import Script
 from psylang.pnl.tables import REFUSED as REFUSED_CLASSES
 from psylang.pnl.tables import TABLES
@@ -33,10 +34,15 @@ def built(script: Script) -> tuple[Any, dict[str, Any]]:
     return script(psyneulink)
 
 
+def of_import(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of run() that the importer takes."""
+    return {name: given[name] for name in OF_IMPORT if name in given}
+
+
 @pytest.mark.parametrize("script", EVERY, ids=lambda one: one.__name__)
 def test_a_script_gives_psyneulinks_results(script: Script) -> None:
     composition, given = built(script)
-    model = from_psyneulink(composition, termination_processing=given.get("termination_processing"))
+    model = from_psyneulink(composition, **of_import(given))
     inputs, trials = run_arguments(composition, model, given["inputs"], given.get("num_trials"))
     found = psylang.compile(model, numerics="exact").run(inputs=inputs, trials=trials)
     restart(composition)
@@ -55,7 +61,7 @@ def test_a_script_gives_psyneulinks_results(script: Script) -> None:
 def test_unsupported_compositions_are_refused_before_compilation(script: Script) -> None:
     composition, given = built(script)
     with pytest.raises(psylang.NotImportedError, match=WHY[script]) as caught:
-        from_psyneulink(composition, termination_processing=given.get("termination_processing"))
+        from_psyneulink(composition, **of_import(given))
     for one in caught.value.refusals:
         assert one.component
         assert one.reason
@@ -95,3 +101,20 @@ def test_inputs_by_a_function_or_a_list_are_psyneulinks(count: int) -> None:
         run_arguments(composition, model, rows, 0)
     with pytest.raises(psylang.PsylangError, match="inputs of"):
         run_arguments(composition, model, {node: [[1.0, 2.0]]})
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"reset_stateful_functions_when": 3}, "reset_stateful_functions_when takes a condition"),
+        ({"reset_stateful_functions_when": {"node": 3}}, "takes a condition, or mechanisms with"),
+        ({"reset_stateful_functions_to": {"node": [0.1, 0.2]}}, "give a list of its one state"),
+        ({"reset_stateful_functions_to": {"node": {"v": 0.1}}}, "give a list of its one state"),
+    ],
+)
+def test_arguments_of_another_form_than_psyneulinks_are_refused(
+    given: dict[str, Any], said: str
+) -> None:
+    composition, _ = built(IMPORTED[0])
+    with pytest.raises(psylang.PsylangError, match=said):
+        from_psyneulink(composition, **given)

@@ -10,7 +10,14 @@ from typing import Any
 from psylang.model.errors import ModelError
 from psylang.pnl.environment import psyneulink
 
-TAKEN = ("inputs", "num_trials", "termination_processing")
+# Arguments that from_psyneulink() takes, and those of the run.
+OF_IMPORT = (
+    "termination_processing",
+    "runtime_params",
+    "reset_stateful_functions_when",
+    "reset_stateful_functions_to",
+)
+TAKEN = ("inputs", "num_trials", *OF_IMPORT)
 # Arguments that change neither inputs nor results.
 WITHOUT_EFFECT = ("execution_mode", "context", "log", "animate", "skip_analyze_graph")
 

@@ -47,6 +47,18 @@ def test_a_script_that_runs_itself_gives_its_arguments(
     assert found["numerics"] == "exact"
 
 
+def test_a_script_s_arguments_of_its_course_are_those_of_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = (
+        "inputs={stimulus: [[1.0, 2.0]]}, num_trials=3, runtime_params="
+        '{out: {"slope": (5.0, pnl.AtTrial(1))}}, reset_stateful_functions_when=pnl.Never()'
+    )
+    assert main(["run", written(tmp_path, f"{SCRIPT}net.run({arguments})\n"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert found["results"] == [[[2.0, 4.0]], [[5.0, 10.0]], [[2.0, 4.0]]]
+
+
 @pytest.mark.parametrize("text", [RUNS, SCRIPT], ids=["runs", "does_not"])
 def test_arguments_of_the_command_line_come_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str

@@ -56,8 +56,7 @@ REFUSED: dict[Kind, dict[str, str]] = {
         "LossMechanism": "train in PsyNeuLink, and import the matrices",
     },
     "function": {
-        "Dropout": "a UserDefinedFunction",
-        "BinomialDistort": "GaussianDistort",
+        "BinomialDistort": "a UserDefinedFunction that draws",
     },
     "integrator": {},
     "noise": {"UniformToNormalDist": "NormalDist"},

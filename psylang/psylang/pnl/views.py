@@ -147,6 +147,11 @@ def viewed(mechanism: Mechanism, views: Mapping[str, View], recurs: str = "") ->
     sends to itself."""
     if not views:
         return mechanism
+    if type(mechanism) not in CLASSES:
+        raise RefusedError(
+            f"its output ports compute ({', '.join(views)}), and its function keeps a value",
+            NEAREST,
+        )
     given = {one.name: getattr(mechanism, one.name) for one in dataclasses.fields(mechanism)}
     if recurs:
         given["recurs"] = recurs
