@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from psylang.runtime.generators import Generators
 from psylang.runtime.histogram import Counter
+from psylang.runtime.left import Left
 from psylang.runtime.schedule import (
     ALONE_S,
     FIRST_TRIALS,
@@ -38,18 +39,6 @@ GENERATOR_BYTES_MAX = 16 << 20
 UNITS_PER_THREAD = 8
 
 Checkpoint = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class Left:
-    """What a run of one sequence leaves to the next one. trials: how many the sequence has had.
-    outputs: those that were computed; states that they do not need are as they began. states: by
-    name. generators: of `exact` with streams, else None."""
-
-    trials: int
-    outputs: frozenset[str]
-    states: dict[str, NDArray[Any]]
-    generators: NDArray[Any] | None
 
 
 @dataclass

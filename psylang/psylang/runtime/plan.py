@@ -19,14 +19,15 @@ from psylang.runtime.errors import (
     InterruptedRunError,
     listed,
 )
-from psylang.runtime.execute import Execution, Given, Left
+from psylang.runtime.execute import Execution, Given
 from psylang.runtime.explain import Explanation
 from psylang.runtime.histogram import Counter, counters, needed
+from psylang.runtime.left import Left, continued, refuse_missing
 from psylang.runtime.precision import Precision, in_precision
 from psylang.runtime.progress import Progress, ProgressLine
-from psylang.runtime.results import Results
+from psylang.runtime.results import Results, results_of
 from psylang.runtime.schedule import THREADS_MAX, cores
-from psylang.runtime.search import Block, Reduce, Search, search
+from psylang.runtime.search import Block, Reduce, Search, refines, search
 from psylang.runtime.undefined import counted, refuse, watching
 from psylang.runtime.values import known, memory_for, row_bytes, whole
 from psylang.runtime.variants import Variant, Variants
@@ -259,13 +260,7 @@ class Plan:
             variant = variants.on_gpu(cuda, kept, varying)
         total = given.sequences * given.trials
         if given.after is not None:
-            names = [one.name for one in variant.program.outputs]
-            missing = [name for name in names if name not in given.after.outputs]
-            if missing:
-                raise ArgumentError(
-                    f"after has not computed {listed(missing)}, so it left no states for that; "
-                    "record the same outputs in both runs"
-                )
+            refuse_missing(given.after, [one.name for one in variant.program.outputs])
         stored = [
             output.name
             for output in variant.program.outputs
@@ -279,11 +274,12 @@ class Plan:
         execution = _execution(variant, given, stores, [*asked, *watches])
 
         def results(rows: int | None = None) -> Results:
-            return self._results(
+            return results_of(
                 {name: one for name, one in arrays.items() if name in self._outputs},
+                {name: one.dims for name, one in self._outputs.items()},
                 {one.output: one.total for one in asked} if rows is None else {},
                 given,
-                (precision, variant.title),
+                (self.name, self.program.numerics, precision, variant.title),
                 rows,
             )
 
@@ -385,17 +381,9 @@ class Plan:
 
         The errors of run(), and ArgumentError: an empty grid, or no point with a finite objective.
         """
-        if method != "grid":
-            others: dict[str, Any] = {"reduce": reduce != "mean", "threads": threads, "isa": isa}
-            others["device"] = cuda_of(device)
-            others |= {"progress": progress, "allow_nan": allow_nan}
-            wrong = [name for name, given in others.items() if given not in (None, False)]
-            if method != "refine" or wrong:
-                raise ArgumentError(
-                    f"method={method!r} takes no {listed(wrong)}"
-                    if method == "refine"
-                    else f"method is {method!r}; there are 'grid' and 'refine'"
-                )
+        others: dict[str, Any] = {"reduce": reduce != "mean", "threads": threads, "isa": isa}
+        others |= {"device": cuda_of(device), "progress": progress, "allow_nan": allow_nan}
+        if refines(method, others):
             from psylang.runtime.refine import problem_of, refine
 
             self._watch.check()
@@ -569,27 +557,10 @@ class Plan:
             raise ArgumentTypeError(f"after is {after!r}; give the results of an earlier run")
         if given.sequences > 1 or given.first or device is not None:
             raise ArgumentError("after is of one sequence: leave out sequences, first and device")
-        left, how = after._left, {"model": self.name, "numerics": self.program.numerics}
-        for name, wanted in {**how, "precision": precision, "seed": given.seed}.items():
-            if after.run[name] != wanted:
-                raise ArgumentError(
-                    f"after has {name} {after.run[name]!r}, this run {wanted!r}; they must be the "
-                    "same"
-                )
-        if left is None:
-            raise ArgumentError(
-                "after has no states: it was read from a file, interrupted, computed on a GPU, or "
-                "is of several sequences or of a piece; give the results of a run of one sequence"
-            )
-        states = {one.name: one.initial for one in self._ready.states}
-        if {n: one.shape for n, one in states.items()} != {
-            n: one.shape for n, one in left.states.items()
-        }:
-            raise ArgumentError(
-                f"after left the states {listed(left.states)}, this model has {listed(states)}; "
-                "give results of this plan"
-            )
-        return left
+        how: dict[str, Any] = {"model": self.name, "numerics": self.program.numerics}
+        how |= {"precision": precision, "seed": given.seed}
+        states = {one.name: one.type.shape for one in self._ready.states}
+        return continued(after._left, after.run, how, states)
 
     def _recorded(self, record: Sequence[str] | None, counted: bool) -> list[str]:
         if record is None:
@@ -603,42 +574,6 @@ class Plan:
                 f"record some of {listed(self._outputs)}"
             )
         return list(record)
-
-    def _results(
-        self,
-        arrays: Mapping[str, NDArray[Any]],
-        histograms: Mapping[str, Any],
-        given: Given,
-        how: tuple[Precision, str],
-        rows: int | None,
-    ) -> Results:
-        """how: precision and instruction set. rows: for an interrupted run only the first rows, as
-        one row of trials."""
-        front: tuple[str, ...] = ("trial",)
-        shape: tuple[int, ...] = (given.trials,)
-        if rows is not None:
-            arrays = {name: array[:rows] for name, array in arrays.items()}
-            shape = (rows,)
-        elif given.sequences > 1:
-            front, shape = ("sequence", "trial"), (given.sequences, given.trials)
-            arrays = {
-                name: array.reshape(*shape, *array.shape[1:]) for name, array in arrays.items()
-            }
-        return Results(
-            arrays,
-            {name: (*front, *self._outputs[name].dims) for name in arrays},
-            histograms,
-            {
-                "model": self.name,
-                "trials": given.trials if rows is None else rows,
-                "sequences": given.sequences if rows is None else 1,
-                **({"first": given.first} if given.first else {}),
-                "seed": given.seed,
-                "numerics": self.program.numerics,
-                "precision": how[0],
-                "isa": how[1],
-            },
-        )
 
 
 def _execution(

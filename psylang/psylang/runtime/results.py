@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psylang.runtime.errors import MissingResultError, NotSupportedError, listed
-from psylang.runtime.execute import Left
+from psylang.runtime.execute import Given
 from psylang.runtime.histogram import Counts
+from psylang.runtime.left import Left
 from psylang.runtime.results_file import load, save
 
 
@@ -144,6 +145,39 @@ class Results(dict[str, NDArray[Any]]):
 
     def _missing(self, name: str) -> str:
         return f"no result `{name}`; there is {listed(self)}"
+
+
+def results_of(
+    arrays: Mapping[str, NDArray[Any]],
+    axes: Mapping[str, tuple[str, ...]],
+    histograms: Mapping[str, Counts],
+    given: Given,
+    how: tuple[str, str, str, str],
+    rows: int | None = None,
+) -> Results:
+    """The results of a run. arrays: a trial a row; axes: names of an output's own axes. how: the
+    model, the numerics, the precision and the instruction set. rows: for an interrupted run only
+    the first rows, as one row of trials."""
+    model, numerics, precision, isa = how
+    front: tuple[str, ...] = ("trial",)
+    shape: tuple[int, ...] = (given.trials,)
+    if rows is not None:
+        arrays = {name: array[:rows] for name, array in arrays.items()}
+        shape = (rows,)
+    elif given.sequences > 1:
+        front, shape = ("sequence", "trial"), (given.sequences, given.trials)
+        arrays = {name: array.reshape(*shape, *array.shape[1:]) for name, array in arrays.items()}
+    run = {
+        "model": model,
+        "trials": given.trials if rows is None else rows,
+        "sequences": given.sequences if rows is None else 1,
+        **({"first": given.first} if given.first else {}),
+        "seed": given.seed,
+        "numerics": numerics,
+        "precision": precision,
+        "isa": isa,
+    }
+    return Results(arrays, {name: (*front, *axes[name]) for name in arrays}, histograms, run)
 
 
 def _axes(dims: tuple[str, ...], shape: tuple[int, ...]) -> str:

@@ -41,6 +41,22 @@ _REDUCERS: Mapping[str, Callable[..., Any]] = {
 }
 
 
+def refines(method: object, others: Mapping[str, Any]) -> bool:
+    """Whether a search is by mesh refinement (refine.py), not of all points.
+
+    others: by name the arguments that only a search of all points takes; None or False if they were
+    not given. ArgumentError: there is no such method, or it does not take such an argument.
+    """
+    if method == "grid":
+        return False
+    if method != "refine":
+        raise ArgumentError(f"method is {method!r}; there are 'grid' and 'refine'")
+    wrong = [name for name, given in others.items() if given not in (None, False)]
+    if wrong:
+        raise ArgumentError(f"method={method!r} takes no {listed(wrong)}")
+    return True
+
+
 class Search:
     """A table of reduced results over a grid.
 
