@@ -46,7 +46,7 @@ from psylang.errors import ProgramError
 from psylang.ir.graph import Op, Program, Region, Value
 from psylang.ir.interpret import drawn
 from psylang.ir.ops import DRAWS
-from psylang.ir.types import I64, DType, Type
+from psylang.ir.types import I32, I64, DType, Type
 from psylang.numerics import expansions
 
 # Limits for one loop: rounds that are followed one by one, and operations in these rounds together.
@@ -88,6 +88,9 @@ class Ranges:
     trials: None for all trials of a sequence, or the number of the trial, from 1 on.
     seed: for `fast`; draws are then the draws of the first sequence. Needs `trials`; `history` has
     the outputs of all trials.
+    everywhere: ranges also hold where operations are computed although they need not be: by both
+    sides of a condition, and by lanes of a vector that go round a loop after their own end. So no
+    condition restricts them.
     cases: the number of cases in the arrays of `parameters`: shape (*shape, cases).
     ProgramError: a name or a range that does not fit.
     """
@@ -102,6 +105,7 @@ class Ranges:
         seed: int | None = None,
         cases: int = 1,
         peeled: int = PEELED,
+        everywhere: bool = False,
     ) -> None:
         self.program = program
         self.rounds: dict[Op, Rounds] = {}
@@ -111,6 +115,7 @@ class Ranges:
         self._trial = 0
         self._cases = cases
         self._peeled = peeled
+        self._everywhere = everywhere
         self._seen: dict[Value, Range] = {}
         self._now: dict[Value, Range] = {}
         self._facts = Facts(program.body)
@@ -307,7 +312,10 @@ class Ranges:
             (op.regions[0], may.high >= 1, True),
             (op.regions[1], may.low <= 0, False),
         ):
-            if possible.any():
+            if self._everywhere:
+                self._region(region, [])
+                found.append([self._now[value] for value in region.yields])
+            elif possible.any():
                 with self._where(condition, holds):
                     self._region(region, [])
                     ranges = [self._now[value] for value in region.yields]
@@ -322,7 +330,10 @@ class Ranges:
         of = op.results[1].type
         last = np.maximum(count.high - 1, 0.0)
         zero = np.zeros_like(last)
-        self._region(region, [Range(zero, last, np.zeros_like(count.nan))])
+        tried = Range(zero, last, np.zeros_like(count.nan))
+        if self._everywhere:  # The last lanes may have numbers of no candidates.
+            tried = between(I32, *limits(DType.I32), self._cases)
+        self._region(region, [tried])
         cost = self._now[region.yields[0]]
         some = count.high >= 1
         none = (count.low < 1) | cost.nan
@@ -359,7 +370,7 @@ class Ranges:
             results = list(map(join, results, self._then(again, after, False)))
             if not least and self._may(again, False):
                 least = rounds
-            if not self._may(again, True):
+            if not self._everywhere and not self._may(again, True):
                 self._depth -= 1
                 if least:  # Otherwise it is never reached.
                     self._note(op, least, rounds)
@@ -372,6 +383,10 @@ class Ranges:
         held = self._rest(held, types, once)
         with self._trying():
             once(held)
+        if self._everywhere:
+            once(held)
+            self._depth -= 1
+            return list(map(join, results, self._then(again, after, False)))
         more = evolution(op, first, self._hull_now)
         known = {one.value: one for one in more.recurrences}
         carried = [known.get(value) for value in body.arguments]
@@ -390,6 +405,8 @@ class Ranges:
 
     def _then(self, again: Value, after: Sequence[Value], holds: bool) -> list[Range]:
         """The carried values if the loop continues, or if it ends."""
+        if self._everywhere:
+            return [self._now[value] for value in after]
         may = self._now[again]
         possible = may.high >= 1 if holds else may.low <= 0
         with self._where(again, holds):

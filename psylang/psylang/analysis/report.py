@@ -19,7 +19,7 @@ import numpy as np
 
 from psylang.analysis.arguments import Pair
 from psylang.analysis.clones import compare, difference, first_passage
-from psylang.analysis.decided import Decision, narrowed
+from psylang.analysis.decided import Decision, flagged, narrowed
 from psylang.analysis.intervals import Range, anything, exactly, join, within
 from psylang.analysis.liveness import Liveness, liveness
 from psylang.analysis.picture import dot, svg
@@ -35,6 +35,7 @@ TITLES = {
     "decided": "what the ranges decide",
     "clone": "what is computed elsewhere",
     "finite": "where no NaN and no infinity can be",
+    "flags": "operations that use_ranges gives the flags nnan and ninf",
 }
 LINES_MAX = 40  # Lines of one kind in the text; data() has all.
 
@@ -152,10 +153,11 @@ def analyse(
         *_ranges(program, ranges, structure),
         *_unused(program, live),
         *_loops(program, ranges),
-        *_decided(decisions),
+        *_decided(decisions, "decided"),
         *_closed_forms(program),
         *([] if against is None else _shared(program, against)),
         *_finite(program, ranges),
+        *_decided(flagged(program, params, inputs)[1], "flags"),
     ]
     return Report(structure, findings, live)
 
@@ -267,16 +269,14 @@ def _loops(program: Program, ranges: Ranges) -> Iterator[Finding]:
             )
 
 
-def _decided(decisions: Sequence[Decision]) -> Iterator[Finding]:
+def _decided(decisions: Sequence[Decision], kind: str) -> Iterator[Finding]:
     merged: dict[Decision, int] = {}
     for one in decisions:
         merged[one] = merged.get(one, 0) + 1
     for one, count in merged.items():
         times = f", {count} times" if count > 1 else ""
         text = f"{one.text}{times}: {one.because}"
-        yield Finding(
-            "decided", str(one.origin), text, {"decision": one.kind, "because": one.because}
-        )
+        yield Finding(kind, str(one.origin), text, {"decision": one.kind, "because": one.because})
 
 
 def _closed_forms(program: Program) -> Iterator[Finding]:

@@ -87,15 +87,15 @@ class Lanes:
         varies = any(term.varies for term in terms)
         return [(self.splat(term) if varies else term).llvm for term in terms], varies
 
-    def intrinsic(self, name: str, terms: Sequence[Term]) -> Term:
-        """llvm.NAME of floats of one type."""
+    def intrinsic(self, name: str, terms: Sequence[Term], flags: Sequence[str] = ()) -> Term:
+        """llvm.NAME of floats of one type. flags: of fast-math."""
         values, varies = self.alike(terms)
         dtype = terms[0].dtype
         suffix = f"v{self.width}{INTRINSIC_NAMES[dtype]}" if varies else INTRINSIC_NAMES[dtype]
         function = self.function(
             f"llvm.{name}.{suffix}", values[0].type, [value.type for value in values]
         )
-        return Term(self.builder.call(function, values), dtype, varies)
+        return Term(self.builder.call(function, values, fastmath=flags), dtype, varies)
 
     def libm(self, name: str, terms: Sequence[Term]) -> Term:
         """libm's function, lane by lane."""

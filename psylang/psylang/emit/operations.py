@@ -1,6 +1,8 @@
 """One rule for each elementwise operation of ops.OPS: the LLVM code that computes it.
 
-No fast-math flag is set anywhere: the rounding is exactly as written.
+The rounding is exactly as written. The only fast-math flags are nnan and ninf, of operations with
+the attribute `finite`: their operands and results are finite numbers in every lane, so the flags
+change no bit.
 """
 
 from __future__ import annotations
@@ -18,26 +20,37 @@ Rule = Callable[[Lanes, Op, Sequence[Term]], Term]
 COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
+FLAGS = ("nnan", "ninf")
+
+
+def _flags(op: Op) -> tuple[str, ...]:
+    return FLAGS if "finite" in op.attributes else ()
+
+
 def _number(names: tuple[str, str]) -> Rule:
     """A method of the builder, for floats or for integers."""
 
-    def rule(lanes: Lanes, _: Op, terms: Sequence[Term]) -> Term:
+    def rule(lanes: Lanes, op: Op, terms: Sequence[Term]) -> Term:
         values, varies = lanes.alike(terms)
         dtype = terms[0].dtype
-        name = names[0] if dtype.is_float else names[1]
-        return Term(getattr(lanes.builder, name)(*values), dtype, varies)
+        if dtype.is_float:
+            made = getattr(lanes.builder, names[0])(*values, flags=_flags(op))
+        else:
+            made = getattr(lanes.builder, names[1])(*values)
+        return Term(made, dtype, varies)
 
     return rule
 
 
-def _neg(lanes: Lanes, _: Op, terms: Sequence[Term]) -> Term:
+def _neg(lanes: Lanes, op: Op, terms: Sequence[Term]) -> Term:
     (term,) = terms
-    name = "fneg" if term.dtype.is_float else "neg"
-    return Term(getattr(lanes.builder, name)(term.llvm), term.dtype, term.varies)
+    if not term.dtype.is_float:
+        return Term(lanes.builder.neg(term.llvm), term.dtype, term.varies)
+    return Term(lanes.builder.fneg(term.llvm, flags=_flags(op)), term.dtype, term.varies)
 
 
 def _intrinsic(name: str) -> Rule:
-    return lambda lanes, _, terms: lanes.intrinsic(name, terms)
+    return lambda lanes, op, terms: lanes.intrinsic(name, terms, _flags(op))
 
 
 def _libm(name: str) -> Rule:
@@ -52,7 +65,7 @@ def _compare(lanes: Lanes, op: Op, terms: Sequence[Term]) -> Term:
         of = builder.icmp_unsigned if terms[0].dtype is DType.BOOL else builder.icmp_signed
         return Term(of(sign, *values), DType.BOOL, varies)
     of = builder.fcmp_unordered if sign == "!=" else builder.fcmp_ordered
-    return Term(of(sign, *values), DType.BOOL, varies)
+    return Term(of(sign, *values, flags=_flags(op)), DType.BOOL, varies)
 
 
 def _ult(lanes: Lanes, _: Op, terms: Sequence[Term]) -> Term:
@@ -63,11 +76,13 @@ def _ult(lanes: Lanes, _: Op, terms: Sequence[Term]) -> Term:
 def _extreme(sign: str) -> Rule:
     """b if b < a else a."""
 
-    def rule(lanes: Lanes, _: Op, terms: Sequence[Term]) -> Term:
+    def rule(lanes: Lanes, op: Op, terms: Sequence[Term]) -> Term:
         (a, b), varies = lanes.alike(terms)
         builder = lanes.builder
-        is_float = terms[0].dtype.is_float
-        less = (builder.fcmp_ordered if is_float else builder.icmp_signed)(sign, b, a)
+        if terms[0].dtype.is_float:
+            less = builder.fcmp_ordered(sign, b, a, flags=_flags(op))
+        else:
+            less = builder.icmp_signed(sign, b, a)
         return Term(builder.select(less, b, a), terms[0].dtype, varies)
 
     return rule

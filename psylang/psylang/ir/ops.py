@@ -223,6 +223,12 @@ OPS: Mapping[str, OpInfo] = {
 #           which leaves them so.
 STRUCTURED = frozenset({"loop", "if", "argmin"})
 RESEEDS = "random.seed"
+# With the attribute `finite`, a promise of the program: operands and result are finite numbers
+# wherever the operation is computed.
+FINITE = frozenset(
+    {"add", "sub", "mul", "div", "fma", "neg", "abs", "sqrt", "floor", "min", "max"}
+    | {"eq", "ne", "lt", "le", "gt", "ge"}
+)
 DRAWS = frozenset({"random.normal", "random.uniform", RESEEDS})
 CONDITION = BOOL
 

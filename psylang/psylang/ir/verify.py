@@ -18,7 +18,7 @@ import numpy as np
 
 from psylang.errors import PsylangError
 from psylang.ir.graph import NOWHERE, Op, Origin, Program, Region, Value
-from psylang.ir.ops import DRAWS, OPS, RESEEDS, STRUCTURED, TypeMismatchError, result_type
+from psylang.ir.ops import DRAWS, FINITE, OPS, RESEEDS, STRUCTURED, TypeMismatchError, result_type
 from psylang.ir.types import BOOL, I32, I64, DType, Type
 
 # The attributes of each operation; other operations have none.
@@ -31,9 +31,14 @@ ATTRIBUTES = {
     "extract": {"index"},
     **{name: {"stream", "to"} for name in DRAWS},
     "loop": {"limit"},
+    **{name: {"finite"} for name in FINITE},
 }
 # The optional attributes.
-OPTIONAL = {"loop": {"limit"}, **{name: {"to"} for name in DRAWS}}
+OPTIONAL = {
+    "loop": {"limit"},
+    **{name: {"to"} for name in DRAWS},
+    **{name: {"finite"} for name in FINITE},
+}
 LARGEST = 2**63 - 1
 SEEDS = 2**32  # Of NumPy's RandomState.
 
@@ -200,6 +205,12 @@ class _Checker:
             count = len(self._program.streams)
             if type(stream) is not int or not 0 <= stream < count:
                 raise self._error(op, f"stream {stream!r}; the program has {count}")
+        if "finite" in given:
+            floats = all(value.type.dtype.is_float for value in op.operands)
+            if op.attributes["finite"] is not True or not floats:
+                raise self._error(
+                    op, f"finite {op.attributes['finite']!r}; it must be true, and of floats"
+                )
         for name in ("shape", "index"):
             if name in given and not _is_extents(op.attributes[name]):
                 raise self._error(

@@ -124,6 +124,18 @@ def test_a_node_that_its_ranges_switch_off_is_dead() -> None:
         assert [one.component for one in report.of("unused") if "input" in one.text] == ["x"]
 
 
+def test_flags_are_listed_with_the_range_that_licenses_them() -> None:
+    plan = psylang.compile(ddm(), vary=["drift"], ranges={"drift": (0.0, 1.0)}, use_ranges=True)
+    assert lines(plan.analyse(), "flags")[0] == (
+        "decision.integrator: mul(drift, 0.001) is finite: drift in [0, 1]"
+    )
+    plain = psylang.compile(ddm(), vary=["drift"])
+    assert not [one for one in lines(plain.analyse(), "flags") if "drift" in one]
+    one, other = (each.run(params={"drift": 0.5}, trials=300, seed=4) for each in (plan, plain))
+    for name, values in one.items():
+        assert values.tobytes() == other[name].tobytes(), name
+
+
 def mathematical() -> Program:
     """Each function of `fast` twice: where its guards are idle, and where they are not."""
     build = ProgramBuilder("mathematics")
@@ -208,7 +220,7 @@ def test_the_data_is_json() -> None:
     data = json.loads(json.dumps(psylang.compile(ddm(), vary=["drift"]).analyse().data()))
     assert data["model"] == "ddm"
     kinds = {one["kind"] for one in data["findings"]}
-    assert kinds == {"assumed", "range", "loop", "decided", "clone", "finite"}
+    assert kinds == {"assumed", "range", "loop", "decided", "clone", "finite", "flags"}
     assert {"low": "-inf", "high": "inf"}.items() <= data["findings"][0].items()
 
 

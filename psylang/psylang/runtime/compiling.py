@@ -45,8 +45,9 @@ def compile(
     numerics: "fast" (own mathematics and counted random numbers; the default) or "exact" (libm and
     Mersenne Twister, one trial at a time). A Program has its numerics already.
     precision: "f32" computes with half the digits, faster; arrays stay f64. Of `fast` only.
-    use_ranges: leaves out comparisons and guards that `ranges` make idle (plan.analyse() lists
-    them); the same bits, found by an analysis of 0.1 to 3 s.
+    use_ranges: leaves out comparisons and guards that `ranges` make idle, and gives LLVM's flags
+    nnan and ninf to operations on finite numbers alone (plan.analyse() lists both); the same bits,
+    found by analyses of 0.1 to 10 s.
 
     ArgumentError, ArgumentTypeError: names, values, ranges, precision. NotSupportedError: f32 of a
     program that looks at the bits of f64. CompileError: LLVM refused. A model's own errors pass
