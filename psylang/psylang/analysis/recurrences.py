@@ -172,6 +172,12 @@ def _exact(one: Recurrence, most: float) -> Recurrence:
     return replace(one, error=0.0) if fits else one
 
 
+def factor(body: Region, x: Value, after: Value, hull: Callable[[Value], Hull]) -> Hull | None:
+    """The range of a, if the next value of x is a*x + b."""
+    found = _Reader(body, hull).linear(x, after)
+    return None if found is None else found.a
+
+
 class _Reader:
     """Reads the expressions of a loop's body."""
 

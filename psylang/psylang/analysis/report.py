@@ -19,6 +19,7 @@ import numpy as np
 
 from psylang.analysis.arguments import Pair
 from psylang.analysis.clones import compare, difference, first_passage
+from psylang.analysis.closed_loops import without_loops
 from psylang.analysis.decided import Decision, flagged, narrowed
 from psylang.analysis.intervals import Range, anything, exactly, join, within
 from psylang.analysis.liveness import Liveness, liveness
@@ -153,6 +154,7 @@ def analyse(
         *_ranges(program, ranges, structure),
         *_unused(program, live),
         *_loops(program, ranges),
+        *_without_loops(program),
         *_decided(decisions, "decided"),
         *_closed_forms(program),
         *([] if against is None else _shared(program, against)),
@@ -267,6 +269,14 @@ def _loops(program: Program, ranges: Ranges) -> Iterator[Finding]:
                 f"{name}: {one}",
                 {"value": name, "a": list(one.a), "b": list(one.b), "first": list(one.first)},
             )
+
+
+def _without_loops(program: Program) -> Iterator[Finding]:
+    if program.numerics == "exact" or not any(op.name == "loop" for op in program.body.walk()):
+        return
+    for one in without_loops(program)[1]:
+        text = f"{one.name} is {one.text}: closed_forms=True computes it without the loop"
+        yield Finding("loop", str(one.loop.origin), text, {"value": one.name, "closed": one.text})
 
 
 def _decided(decisions: Sequence[Decision], kind: str) -> Iterator[Finding]:

@@ -36,6 +36,7 @@ def compile(
     numerics: Numerics | None = None,
     precision: Precision = "f64",
     use_ranges: bool = False,
+    closed_forms: bool = False,
 ) -> Plan:
     """Makes machine code of a model, or finds it in the cache.
 
@@ -48,6 +49,9 @@ def compile(
     use_ranges: leaves out comparisons and guards that `ranges` make idle, and gives LLVM's flags
     nnan and ninf to operations on finite numbers alone (plan.analyse() lists both); the same bits,
     found by analyses of 0.1 to 10 s.
+    closed_forms: computes what a loop of a known number of rounds carries without the loop, where
+    each round adds a constant, or multiplies by one and adds one (plan.analyse() lists them). The
+    rounding differs from the loop's. Of `fast` only.
 
     ArgumentError, ArgumentTypeError: names, values, ranges, precision. NotSupportedError: f32 of a
     program that looks at the bits of f64. CompileError: LLVM refused. A model's own errors pass
@@ -62,6 +66,11 @@ def compile(
             raise ArgumentTypeError(
                 f"{name} is {type(given).__name__}; give a mapping, {{name: …}}"
             )
+    if closed_forms and (model.numerics if isinstance(model, Program) else numerics) == "exact":
+        raise ArgumentError(
+            "closed_forms=True rounds otherwise than the loops of `exact`; leave it out, or "
+            "compile with numerics='fast'"
+        )
     if isinstance(model, Program):
         if numerics not in (None, model.numerics):
             raise ArgumentError(
@@ -69,7 +78,7 @@ def compile(
                 f"numerics={numerics!r} must be asked for where it is built"
             )
         made = specialised(model, fix or {}, vary, ranges or {})
-        return Plan(model, made, precision, None, use_ranges)
+        return Plan(model, made, precision, None, use_ranges, closed_forms)
     if isinstance(model, type) or not callable(getattr(model, "program", None)):
         if callable(model):
             name = getattr(model, "__name__", "model")
@@ -85,4 +94,4 @@ def compile(
     )
     rules = getattr(model, "rules", None)
     checked = rules(fix) if callable(rules) else None
-    return Plan(model, made, precision, checked, use_ranges)
+    return Plan(model, made, precision, checked, use_ranges, closed_forms)

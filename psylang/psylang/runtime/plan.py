@@ -82,6 +82,7 @@ class Plan:
         precision: Precision = "f64",
         rules: Rules | None = None,
         use_ranges: bool = False,
+        closed_forms: bool = False,
     ) -> None:
         self.program = in_precision(program, precision)
         self.name = program.name
@@ -89,6 +90,7 @@ class Plan:
         self._written = program
         self._rules = rules
         self._use_ranges = use_ranges
+        self._closed_forms = closed_forms
         self._watch = Watch(model)
         self._ready = self._compiled(self.program)
         self._variants = Variants(self._ready)
@@ -104,12 +106,16 @@ class Plan:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as its program, without the model and the watch for its changes."""
-        parts = (self._written, self._written, self.precision, self._rules, self._use_ranges)
-        return (Plan, parts)
+        how = (self.precision, self._rules, self._use_ranges, self._closed_forms)
+        return (Plan, (self._written, self._written, *how))
 
     def _compiled(self, program: Program) -> Program:
-        """The program for machine code: without operations that its ranges make idle, if
-        requested."""
+        """The program for machine code: without loops that have closed forms, and without
+        operations that its ranges make idle, if requested."""
+        if self._closed_forms:
+            from psylang.analysis.closed_loops import without_loops
+
+            program, _ = without_loops(program)
         if not self._use_ranges:
             return with_witnesses(program)
         from psylang.analysis.decided import licensed
