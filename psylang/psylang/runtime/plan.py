@@ -24,7 +24,7 @@ from psylang.runtime.explain import Explanation
 from psylang.runtime.histogram import Counter, counters, needed
 from psylang.runtime.left import Left, continued, refuse_missing
 from psylang.runtime.precision import Precision, in_precision
-from psylang.runtime.progress import Progress, ProgressLine
+from psylang.runtime.progress import Progress, indicator
 from psylang.runtime.results import Results, results_of
 from psylang.runtime.schedule import THREADS_MAX, cores
 from psylang.runtime.search import Block, Reduce, Search, refines, search
@@ -178,7 +178,8 @@ class Plan:
         compiled at its first use.
         record: the outputs to keep; None: all except outputs requested only as histograms.
         histogram: by output (bins, low, high), edges, or a Histogram; counted without being stored.
-        progress: True for a line on standard error, or a function of (trials done, trials).
+        progress: True for a bar in a notebook, and elsewhere a line on standard error; or a
+        function of (trials done, trials).
         allow_nan: NaN in arguments and in results is no error; results.nan counts the latter.
 
         Ctrl-C ends the run within some 50 ms (or a trial): InterruptedRunError, a
@@ -289,14 +290,14 @@ class Plan:
                 rows,
             )
 
-        show = ProgressLine(self.name) if progress is True else progress or None
+        show = indicator(self.name) if progress is True else progress or None
         if show is not None and not callable(show):
             raise ArgumentTypeError(f"progress is {progress!r}; give True or a function")
         try:
             execution.go(count, show)
         except KeyboardInterrupt:
-            if isinstance(show, ProgressLine):
-                show.leave()
+            if progress is True:
+                show.leave()  # type: ignore[union-attr]
             done = execution.rows_done
             partial = results(done) if done else None
             raise InterruptedRunError(done, total, partial) from None

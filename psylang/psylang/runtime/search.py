@@ -24,7 +24,7 @@ from psylang.runtime.errors import (
     NotSupportedError,
     listed,
 )
-from psylang.runtime.progress import Progress, ProgressLine
+from psylang.runtime.progress import Progress, indicator
 from psylang.runtime.results import Results
 from psylang.runtime.values import as_array, known, memory_for, refuse_nan, row_bytes, whole
 
@@ -170,7 +170,7 @@ def search(
     columns: dict[str, list[NDArray[Any]]] = {name: [] for name in outputs}
     shares: list[NDArray[Any]] = []  # Of truncated trials, at each point of a block.
     per_block = max(BLOCK_TRIALS // trials, 1)
-    progress = ProgressLine(program.name) if progress is True else progress
+    progress = indicator(program.name) if progress is True else progress
     for first in range(0, count, per_block):
         points = np.arange(first, min(first + per_block, count))
         indices = np.unravel_index(points, shape)
