@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from devtool import against, build, report, testing
@@ -23,7 +24,14 @@ from devtool.environment import (
 )
 from devtool.generate import renew
 from devtool.process import capture
-from devtool.psylang_check import check_psyneulink, check_pymc, need_psyneulink
+from devtool.psylang_check import (
+    EXAMPLES,
+    check_psyneulink,
+    check_pymc,
+    check_random,
+    need_psyneulink,
+)
+from devtool.python_tests import Ended
 from devtool.tree import CPP_SUFFIXES, ROOT, files, shown
 from devtool.uninstall import uninstall
 
@@ -102,6 +110,21 @@ def _parser() -> argparse.ArgumentParser:
         "--psylang-pymc",
         action="store_true",
         help="only the tests of psylang that need PyMC, which it installs into build/",
+    )
+    test.add_argument(
+        "--psylang-random",
+        action="store_true",
+        help="only psylang's tests on random programs, new ones each time; it prints their seed",
+    )
+    test.add_argument(
+        "--seed", type=_seed, metavar="N", help="of --psylang-random: the programs of that seed"
+    )
+    test.add_argument(
+        "--examples",
+        type=_count,
+        default=EXAMPLES,
+        metavar="N",
+        help=f"of --psylang-random: programs of each test ({EXAMPLES})",
     )
 
     steps = "\n".join(f"  {step.name:<13} {step.says}" for step in STEPS)
@@ -206,8 +229,25 @@ def _demo(_: argparse.Namespace) -> int:
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
+def _seed(text: str) -> int:
+    return _whole(text, 0, 2**32 - 1)
+
+
+def _count(text: str) -> int:
+    return _whole(text, 1, 1_000_000)
+
+
+def _whole(text: str, least: int, most: int) -> int:
+    if not text.isdecimal() or not least <= int(text) <= most:
+        raise argparse.ArgumentTypeError(f"{text} is no whole number from {least} to {most}")
+    return int(text)
+
+
 def _test(chosen: argparse.Namespace) -> int:
-    peers = [
+    if chosen.seed is not None and not chosen.psylang_random:
+        raise Refused("--seed is of --psylang-random; give both")
+    peers: list[Callable[[], Ended]] = [
+        *([partial(check_random, chosen.seed, chosen.examples)] if chosen.psylang_random else []),
         *([check_psyneulink] if chosen.psylang_full else []),
         *([check_pymc] if chosen.psylang_pymc else []),
     ]

@@ -2,11 +2,12 @@
 installation outside the repository.
 """
 
+import secrets
 import shutil
 from pathlib import Path
 
 from devtool import build
-from devtool.console import Status
+from devtool.console import Status, say
 from devtool.emulated_check import psylang_gpu
 from devtool.environment import make_venv, need_paths, need_python_tools, need_requirements
 from devtool.process import Command, cores, run
@@ -20,6 +21,8 @@ PYMC = BUILD / "pymc"
 PEER_SOURCES = BUILD / "psyneulink-source"
 MODEL = "psylang.models:ddm"
 TRIALS = 1000
+EXAMPLES = 200  # Programs of each test on random programs.
+RANDOM_TESTS = "random or ten_thousand"
 
 
 def check_psylang() -> Ended:
@@ -78,6 +81,22 @@ def check_pymc() -> Ended:
     need_paths(PYMC, PACKAGE)
     tests = PACKAGE / "psylang/runtime/pymc_test.py"
     return run_pytest(PYMC / "bin/pytest", str(tests), "pytest with PyMC", once=True)
+
+
+def check_random(seed: int | None = None, examples: int = EXAMPLES) -> Ended:
+    """Tests on random programs and models, which a seed determines; None: a new seed."""
+    seed = secrets.randbelow(2**32) if seed is None else seed
+    again = f"./dev test --psylang-random --seed {seed} --examples {examples}"
+    say(f"random programs of seed {seed}; the same ones again: {again}")
+    options = f"--hypothesis-seed={seed} -k '{RANDOM_TESTS}'"
+    ended = run_pytest(
+        *(need_python_tools() / "pytest", "psylang/psylang", f"random programs of seed {seed}"),
+        {"PSYLANG_EXAMPLES": str(examples), "PYTEST_ADDOPTS": options},
+        once=True,
+        workers=cores(),
+    )
+    problems = [f"{one}\nThe same programs again: {again}" for one in ended.problems]
+    return Ended(problems, summary=ended.summary)
 
 
 def _sources() -> list[str]:

@@ -117,3 +117,37 @@ def test_the_tests_of_peers_run_in_environments_of_their_own(
     monkeypatch.setattr(psylang_check, "run_pytest", lambda *_, **__: Ended(summary="all passed"))
     assert main.main(["test", "--psylang-full"]) == 0
     assert capsys.readouterr().err.endswith("all passed\n")
+
+
+def test_random_programs_have_a_seed_that_is_printed_and_replayed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran: list[dict[str, str]] = []
+
+    def ends(*given: object, **_: object) -> Ended:
+        env = given[3]
+        assert isinstance(env, dict)
+        ran.append(env)
+        return Ended(["a test failed"])
+
+    monkeypatch.setattr(psylang_check, "need_python_tools", lambda: Path("tools"))
+    monkeypatch.setattr(psylang_check, "run_pytest", ends)
+    monkeypatch.setattr("secrets.randbelow", lambda _: 77)
+    again = "./dev test --psylang-random --seed 77 --examples 200"
+    assert main.main(["test", "--psylang-random"]) == 1
+    said = capsys.readouterr().err
+    assert f"random programs of seed 77; the same ones again: {again}" in said
+    assert f"a test failed\nThe same programs again: {again}" in said
+    assert main.main(again.split()[1:]) == 1
+    assert ran[0] == ran[1]
+    assert ran[0]["PYTEST_ADDOPTS"].startswith("--hypothesis-seed=77 ")
+    assert ran[0]["PSYLANG_EXAMPLES"] == "200"
+
+
+def test_a_seed_needs_random_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["test", "--seed", "3"]) == 1
+    assert "--seed is of --psylang-random; give both" in capsys.readouterr().err
+    for given in ("-1", "x", str(2**32)):
+        with pytest.raises(SystemExit):
+            main.main(["test", "--psylang-random", f"--seed={given}"])
+        assert f"{given} is no whole number from 0 to 4294967295" in capsys.readouterr().err

@@ -1,6 +1,11 @@
-"""Random programs on every target, against the interpreter: all operations, loops in loops."""
+"""Random programs on every target, against the interpreter: all operations, loops in loops.
+
+PSYLANG_EXAMPLES sets the number of programs of each test; they differ each time.
+"""
 
 from __future__ import annotations
+
+import os
 
 import numpy as np
 import pytest
@@ -12,10 +17,12 @@ from psylang.ir.interpret import interpret
 from psylang.ir.programs_fixture import programs, same
 from psylang.numerics import expansions
 
+EXAMPLES = os.environ.get("PSYLANG_EXAMPLES")
 QUICK = settings(
-    max_examples=25,
+    max_examples=int(EXAMPLES or 25),
     deadline=None,
-    derandomize=True,
+    derandomize=EXAMPLES is None,
+    database=None,
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=list(HealthCheck),
 )
