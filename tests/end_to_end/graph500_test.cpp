@@ -133,13 +133,12 @@ TEST_F(Graph500, prints_the_searches_that_ended_before_ctrl_c) {
   ASSERT_EQ(app("--generate long --scale 16").status, 0);
   // The signal comes when the searches have begun: SIGINT is bit 1 of the caught signals. The shell
   // that becomes the program may catch it, too.
-  const std::string interrupted =
-      "{ env --default-signal=INT '" + program() +
-      "' --json long >out 2>err & child=$!; "
-      "until tr '\\n' ' ' < /proc/$child/status 2>/dev/null "
-      "| grep -q '^Name:.k2k-graph500 .*SigCgt:.[0-9a-f]*[2367abef] '"
-      "|| ! kill -0 $child 2>/dev/null; do sleep 0.01; done; "
-      "kill -INT $child; wait $child; echo $?; }";
+  const std::string interrupted = "{ env --default-signal=INT '" + program() +
+                                  "' --json long >out 2>err & child=$!; "
+                                  "until tr '\\n' ' ' < /proc/$child/status 2>/dev/null "
+                                  "| grep -q '^Name:.k2k-graph500 .*SigCgt:.[0-9a-f]*[2367abef] '"
+                                  "|| ! kill -0 $child 2>/dev/null; do sleep 0.01; done; "
+                                  "kill -INT $child; wait $child; echo $?; }";
   EXPECT_EQ(in_folder(interrupted).out, "130\n");
   const json object = json::parse(in_folder("cat out").out, nullptr, false);
   ASSERT_TRUE(object.is_object());
