@@ -18,9 +18,9 @@ constexpr double unbounded = std::numeric_limits<double>::infinity();
 constexpr std::array<const char*, 6> all_programs = {"bpt",    "comd",     "miniamr",
                                                      "minife", "graph500", "xsbench"};
 
-class Order {
+class OrderOfPrograms {
  public:
-  explicit Order(const SimulatedFigures& figures) : figures_(figures) {}
+  explicit OrderOfPrograms(const SimulatedFigures& figures) : figures_(figures) {}
 
   std::vector<Statement> all() {
     by_large_pages();
@@ -196,7 +196,7 @@ class Order {
 }  // namespace
 
 std::vector<Statement> statements_of_order(const SimulatedFigures& simulated) {
-  return Order(simulated).all();
+  return OrderOfPrograms(simulated).all();
 }
 
 }  // namespace k2k::labs::translation
