@@ -26,7 +26,7 @@ namespace k2k::bench {
 namespace {
 
 constexpr std::uint32_t group_items = 1024;
-constexpr std::size_t block_bytes = group_items * sizeof(std::uint64_t);
+constexpr std::size_t ordered_block_bytes = group_items * sizeof(std::uint64_t);
 constexpr std::uint32_t block_count = 32;
 
 // The initial permutation of DES (FIPS 46-3): bit i of the result comes from bit source[i], the
@@ -65,10 +65,10 @@ Result<LaunchReport> launch(Runtime& runtime, Options options, const Work& work)
     std::uint64_t word = mine;
     for (std::uint32_t count = 0; count < work.permutations; ++count) word = permuted(word);
     mine = word;
-    const std::size_t offset = k2k::group_rank() * block_bytes;
+    const std::size_t offset = k2k::group_rank() * ordered_block_bytes;
     const Reply reply =
         k2k::pwrite(k2k::work_group, options, work.fd, work.data + offset / sizeof(std::uint64_t),
-                    block_bytes, static_cast<std::int64_t>(offset));
+                    ordered_block_bytes, static_cast<std::int64_t>(offset));
     if (k2k::item_rank() == 0 && !reply.ok()) {
       __atomic_fetch_add(work.failures, std::uint64_t{1}, __ATOMIC_RELAXED);
     }

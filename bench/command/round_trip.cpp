@@ -20,18 +20,18 @@ namespace {
 
 constexpr std::array<std::uint32_t, 3> wave_counts = {64, 8448, 16384};
 constexpr int trip_rounds = 8;
-constexpr int calls_per_round = 40'000;
-constexpr int warm_up = 2'000;
+constexpr int round_trips_per_round = 40'000;
+constexpr int warm_up_round_trips = 2'000;
 
 Result<std::vector<double>> measure(Runtime& runtime) {
-  std::vector<double> nanoseconds(calls_per_round);
+  std::vector<double> nanoseconds(round_trips_per_round);
   double* const sample = nanoseconds.data();
   const double scale = nanoseconds_per_cycle();
   bool failed = false;
   bool* const failure = &failed;
   const auto kernel = [=] {
-    for (int call = 0; call < warm_up; ++call) k2k::nop(k2k::work_item);
-    for (int call = 0; call < calls_per_round; ++call) {
+    for (int call = 0; call < warm_up_round_trips; ++call) k2k::nop(k2k::work_item);
+    for (int call = 0; call < round_trips_per_round; ++call) {
       const std::uint64_t start = cycles();
       const long answer = k2k::nop(k2k::work_item);
       sample[call] = static_cast<double>(cycles() - start) * scale;
@@ -63,7 +63,7 @@ Result<nlohmann::ordered_json> round_trip(const RuntimeConfig& base) {
   // device.
   std::array<std::vector<double>, wave_counts.size()> ratios;
   for (int round = 0; round < trip_rounds; ++round) {
-    auto trips = cache_line_round_trips(calls_per_round);
+    auto trips = cache_line_round_trips(round_trips_per_round);
     if (!trips) return trips.error();
     floor.add(trips.value());
     double beside = Samples(trips.value()).median();

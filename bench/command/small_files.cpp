@@ -66,7 +66,7 @@ std::size_t size_at(double rank) {
                                   std::pow(size_quantiles[low + 1] / size_quantiles[low], part));
 }
 
-Error failed(const std::string& what) {
+Error failure(const std::string& what) {
   return Error{errno, what + ": " + std::strerror(errno) + "; set TMPDIR to a folder with room"};
 }
 
@@ -75,7 +75,7 @@ class Folder {
  public:
   static Result<std::unique_ptr<Folder>> make() {
     std::string path = (std::filesystem::temp_directory_path() / "k2k-bench-files-XXXXXX").string();
-    if (::mkdtemp(path.data()) == nullptr) return failed("no temporary folder");
+    if (::mkdtemp(path.data()) == nullptr) return failure("no temporary folder");
     return std::unique_ptr<Folder>(new Folder(std::move(path)));
   }
   ~Folder() {
@@ -92,10 +92,10 @@ class Folder {
   Status add(std::size_t number, std::size_t bytes) {
     const std::string text(bytes, 'k');
     const int file = ::open(name_of(number).c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-    if (file < 0) return failed("no file in " + path_);
+    if (file < 0) return failure("no file in " + path_);
     const bool written = ::write(file, text.data(), bytes) == static_cast<ssize_t>(bytes);
     ::close(file);
-    if (!written) return failed("no room in " + path_);
+    if (!written) return failure("no room in " + path_);
     bytes_ += bytes;
     ++files_;
     return {};
@@ -216,7 +216,7 @@ std::optional<std::string> built(const char* name) {
 Result<double> host_read(const std::string& program, const std::string& library,
                          const Folder& folder) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return failed("no pipe");
+  if (::pipe2(ends, O_CLOEXEC) != 0) return failure("no pipe");
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);

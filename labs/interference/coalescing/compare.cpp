@@ -8,7 +8,7 @@ namespace k2k::labs::coalescing {
 
 namespace {
 
-constexpr std::size_t rounds_min = 4;
+constexpr std::size_t compared_rounds_min = 4;
 
 Slice half_of(const Contender& one, std::size_t parity) {
   std::vector<Slice> half;
@@ -58,7 +58,7 @@ std::vector<k2k::governor::CoalesceSetting> fixed_settings() {
 
 Comparison compare(const Rounds& rounds, double delay_max_ns) {
   const std::size_t count = rounds.adaptive.rounds.size();
-  K2K_EXPECT(count >= rounds_min && !rounds.fixed.empty());
+  K2K_EXPECT(count >= compared_rounds_min && !rounds.fixed.empty());
   const auto all = [](const Contender& one) { return sum_of(one.rounds); };
   const std::optional<std::size_t> best = best_of(rounds, delay_max_ns, all);
   Comparison seen;
