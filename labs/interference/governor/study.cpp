@@ -21,7 +21,7 @@ constexpr double caps[] = {0.01, 0.05, 0.25};
 constexpr double cpu_seconds_min = 0.4;
 constexpr double requests_min = 20'000;
 constexpr double seconds_min = 8;
-constexpr double burst_seconds_max = 400;
+constexpr double run_seconds_max = 400;
 constexpr double seconds_unlimited = 2;
 
 // The smallest loss that `auto` can be configured for.
@@ -64,7 +64,7 @@ double seconds_of(const Case& one) {
   const double cpu = std::max(cpu_seconds_min, requests_min * one.load.service.mean_us() * 1e-6);
   const double rate = one.cap * one.load.cores;
   const double least = one.load.silent_s > 0 ? 2 : seconds_min;
-  return std::clamp(cpu / rate, least, burst_seconds_max);
+  return std::clamp(cpu / rate, least, run_seconds_max);
 }
 
 }  // namespace
