@@ -39,13 +39,11 @@ struct Shared {
 };
 
 struct Wrapped {
-  using Ticket = decltype(k2k::madvise(k2k::work_item, k2k::async, nullptr, 0, 0));
-
   K2K_DEVICE static long open(const char* path) { return k2k::open(k2k::work_item, path, 0); }
   K2K_DEVICE static long pread(int file, void* buffer, std::size_t bytes) {
     return k2k::pread(k2k::work_item, file, buffer, bytes, 0);
   }
-  K2K_DEVICE static Ticket advise(void* address, std::size_t bytes) {
+  K2K_DEVICE static auto advise(void* address, std::size_t bytes) {
     return k2k::madvise(k2k::work_item, k2k::async, address, bytes, dont_need);
   }
   K2K_DEVICE static void close(int file) { static_cast<void>(k2k::close(k2k::work_item, file)); }
@@ -101,7 +99,7 @@ K2K_DEVICE inline void move_values(const Job& job, std::uint32_t step) {
 template <class How>
 K2K_DEVICE inline void step_and_return(const Job& job, std::uint32_t step) {
   const Mesh& mesh = job.mesh;
-  typename How::Ticket tickets[tickets_most];
+  decltype(How::advise(nullptr, 0)) tickets[tickets_most];
   std::uint32_t count = 0;
   std::uint64_t bytes = 0;
   for (std::uint32_t root = k2k::item_rank(); root < mesh.roots() && count < tickets_most;
