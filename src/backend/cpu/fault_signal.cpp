@@ -111,51 +111,6 @@ void record(telemetry::RequestTimes* times, const Moments& at) {
   times->record(RequestPart::total, gap(at.entered, at.resumed));
 }
 
-// --- Together: lanes of a wave that touch the same missing page make one request.
-//
-// The lanes of a wave run on one thread, so its lists need no atomics. Not instrumented for
-// ThreadSanitizer, as all state of a unit.
-
-std::uint8_t& fault_list_of(Wave& wave, std::uintptr_t page) {
-  constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;  // Multiplicative hashing (Knuth, 6.4).
-  return wave.fault_lists[page * golden >> 58];
-}
-
-// Has another lane asked for the page? Then this lane waits for that answer, or for its turn, and
-// its access is tried again. Otherwise it is now known to ask.
-__attribute__((no_sanitize("thread"), noinline)) bool shares_request(WorkItem& me,
-                                                                     std::uintptr_t page) {
-  std::uint8_t& list = fault_list_of(*me.wave, page);
-  for (std::uint8_t lane = list; lane != 0;) {
-    const WorkItem& other = me.wave->first[lane - 1];
-    if (other.fault_page != page) {
-      lane = other.fault_next;
-      continue;
-    }
-    Scheduler& scheduler = me.unit->scheduler();
-    const bool waits =
-        other.state == ItemState::halted && !finished(*other.slot) && !scheduler.waiters().closed();
-    // The other one goes on first: it takes the answer, and the slot is its own until then.
-    if (waits) {
-      scheduler.wait(me, *other.slot, true);
-    } else {
-      scheduler.turns().yield(me);
-    }
-    return true;
-  }
-  me.fault_page = page;
-  me.fault_next = list;
-  list = static_cast<std::uint8_t>(me.visible.lane + 1);
-  return false;
-}
-
-__attribute__((no_sanitize("thread"), noinline)) void has_asked(WorkItem& me) {
-  std::uint8_t* link = &fault_list_of(*me.wave, me.fault_page);
-  while (*link != me.visible.lane + 1) link = &me.wave->first[*link - 1].fault_next;
-  *link = me.fault_next;
-  me.fault_page = 0;
-}
-
 // 0 or a positive errno.
 int ask_for_page(WorkItem& me, std::uintptr_t address, PageAccess access, std::uint64_t entered) {
   const protocol::AreaView& area = *me.visible.area;
@@ -221,9 +176,7 @@ __attribute__((noinline)) void handle(std::size_t level, int signal, siginfo_t* 
   }
   int error = ESTALE;
   if (region.live && me != nullptr && region.handling == FaultHandling::request) {
-    if (shares_request(*me, address & ~(region.page_bytes - 1))) return;
     error = ask_for_page(*me, address, access, entered);
-    has_asked(*me);
   } else if (region.live) {
     error = resolve_here(address, access);
   }

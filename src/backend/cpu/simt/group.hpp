@@ -51,9 +51,7 @@ struct WorkItem {
   WorkItem* next = nullptr;              // In a list of halted work-items.
   std::uint64_t answer = 0;              // Of the last meeting of its wave.
   ItemState state = ItemState::ready;
-  bool yielded = false;           // Ready because it yielded, not because a wait of it is over.
-  std::uint8_t fault_next = 0;    // Of its wave's list (Wave::fault_lists); 0: the last one.
-  std::uintptr_t fault_page = 0;  // While it asks for a page.
+  bool yielded = false;  // Ready because it yielded, not because a wait of it is over.
 };
 
 // The purpose of a meeting of a wave's lanes: one meeting has one kind.
@@ -82,9 +80,6 @@ struct Wave {
   EdgeToken edges[2] = {};  // Of even and odd meetings: see Group::edges.
   std::uint64_t values[protocol::wave_lanes_max] = {};
   std::uint32_t lanes_wanted[protocol::wave_lanes_max] = {};
-  // Lanes that ask for a missing page, by its address: lane + 1 of the first one; 0: none
-  // (fault_signal.cpp).
-  std::uint8_t fault_lists[64] = {};
 
  private:
   void join(Meeting kind);
