@@ -115,6 +115,65 @@ TEST_P(Faults, many_work_items_on_one_page_all_get_it) {
   EXPECT_EQ(region.counters().pages, 1u);
 }
 
+TEST_P(Faults, of_a_wave_on_one_page_are_one_request) {
+  Runtime runtime = start();
+  constexpr std::size_t pages = 8;
+  const std::uint32_t lanes = runtime.device().wave_lanes;
+  const DemandRegion region = made(DemandRegion::zero(runtime, pages * page));
+  auto* const words = region.as<std::uint64_t>();
+  launch(runtime, 1, lanes, [&] {
+    for (std::size_t at = 0; at < pages; ++at) words[at * words_a_page + item_rank()] += 3;
+  });
+  for (std::uint32_t item = 0; item < pages * lanes; ++item) {
+    ASSERT_EQ(words[item / lanes * words_a_page + item % lanes], 3u) << item;
+  }
+  EXPECT_EQ(requests(runtime), pages);  // pages x lanes touches.
+}
+
+TEST_P(Faults, of_a_wave_wait_together_for_a_page_that_comes_late) {
+  StuckMemory memory(1);
+  if (!memory.ok()) GTEST_SKIP() << StuckMemory::needs;
+  Runtime runtime = start([](RuntimeConfig& config) { config.device.compute_units = 1; });
+  const std::uint32_t lanes = runtime.device().wave_lanes;
+  const DemandRegion region = made(DemandRegion::copy_of(runtime, memory.data(), memory.bytes()));
+  const auto* const bytes = region.as<const char>();
+  std::uint32_t free = 0;
+  std::vector<char> seen(lanes);
+  std::thread fetcher([&] {
+    // The page comes once the wave's neighbour on this unit has run beside all the waiting lanes.
+    while (!memory.awaited() || __atomic_load_n(&free, __ATOMIC_ACQUIRE) == 0) {
+      std::this_thread::sleep_for(100us);
+    }
+    memory.release('w');
+  });
+  launch(runtime, 1, lanes + 1, [&] {
+    if (item_rank() < lanes) {
+      seen[item_rank()] = bytes[item_rank()];
+    } else {
+      __atomic_store_n(&free, 1u, __ATOMIC_RELEASE);
+    }
+  });
+  fetcher.join();
+  EXPECT_EQ(seen, std::vector<char>(lanes, 'w'));
+  EXPECT_EQ(requests(runtime), 1u);
+}
+
+TEST_P(Faults, of_a_wave_on_a_page_that_cannot_be_filled_end_the_launch_once) {
+  Runtime runtime = start();
+  const std::uint32_t lanes = runtime.device().wave_lanes;
+  const TemporaryFile file(std::string(page, 'x'));
+  const DemandRegion region = made(DemandRegion::file(runtime, file.fd, 0, 2 * page));
+  const char* const bytes = region.as<const char>();
+  std::vector<char> seen(lanes);
+  for (int round = 0; round < 3; ++round) {  // A launch that failed leaves nothing to wait for.
+    const std::string text = failure_of(runtime.launch(
+        {1, lanes}, [&] { seen[item_rank()] = bytes[page + item_rank()]; }, "reader"));
+    EXPECT_NE(text.find("the file ends before this page"), std::string::npos) << text;
+    launch(runtime, 1, lanes, [&] { seen[item_rank()] = bytes[item_rank()]; });
+    EXPECT_EQ(seen, std::vector<char>(lanes, 'x'));
+  }
+}
+
 TEST_P(Faults, wave_wide_code_may_fault_between_its_meetings) {
   Runtime runtime = start();
   const std::uint32_t items = scaled(64, 32);

@@ -111,6 +111,51 @@ void record(telemetry::RequestTimes* times, const Moments& at) {
   times->record(RequestPart::total, gap(at.entered, at.resumed));
 }
 
+// --- Together: lanes of a wave that touch the same missing page make one request.
+//
+// The lanes of a wave run on one thread, so its lists need no atomics. Not instrumented for
+// ThreadSanitizer, as all state of a unit.
+
+std::uint8_t& fault_list_of(Wave& wave, std::uintptr_t page) {
+  constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;  // Multiplicative hashing (Knuth, 6.4).
+  return wave.fault_lists[page * golden >> 58];
+}
+
+// Has another lane asked for the page? Then this lane waits until that one has its answer, and its
+// access is tried again. Otherwise it is now known to ask.
+__attribute__((no_sanitize("thread"), noinline)) bool shares_request(WorkItem& me,
+                                                                     std::uintptr_t page) {
+  std::uint8_t& list = fault_list_of(*me.wave, page);
+  for (std::uint8_t lane = list; lane != 0;) {
+    WorkItem& other = me.wave->first[lane - 1];
+    if (other.fault_page == page) {
+      me.next = other.fault_sharers;
+      other.fault_sharers = &me;
+      me.state = ItemState::at_page;
+      me.unit->turns().suspend(me);
+      return true;
+    }
+    lane = other.fault_next;
+  }
+  me.fault_page = page;
+  me.fault_sharers = nullptr;
+  me.fault_next = list;
+  list = static_cast<std::uint8_t>(me.visible.lane + 1);
+  return false;
+}
+
+__attribute__((no_sanitize("thread"), noinline)) void has_asked(WorkItem& me) {
+  std::uint8_t* link = &fault_list_of(*me.wave, me.fault_page);
+  while (*link != me.visible.lane + 1) link = &me.wave->first[*link - 1].fault_next;
+  *link = me.fault_next;
+  me.fault_page = 0;
+  for (WorkItem* sharer = me.fault_sharers; sharer != nullptr;) {
+    WorkItem& ready = *sharer;
+    sharer = ready.next;
+    me.unit->turns().make_ready(ready);
+  }
+}
+
 // 0 or a positive errno.
 int ask_for_page(WorkItem& me, std::uintptr_t address, PageAccess access, std::uint64_t entered) {
   const protocol::AreaView& area = *me.visible.area;
@@ -176,7 +221,9 @@ __attribute__((noinline)) void handle(std::size_t level, int signal, siginfo_t* 
   }
   int error = ESTALE;
   if (region.live && me != nullptr && region.handling == FaultHandling::request) {
+    if (shares_request(*me, address & ~(region.page_bytes - 1))) return;
     error = ask_for_page(*me, address, access, entered);
+    has_asked(*me);
   } else if (region.live) {
     error = resolve_here(address, access);
   }

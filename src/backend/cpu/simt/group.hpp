@@ -10,6 +10,7 @@
 //   (admitted) ──▶  ready ──────────▶ running ────────┼──▶ done
 //                      ▲                              │
 //                      ├── all live members came ── at_barrier, at_ballot
+//                      ├── lane has its answer ──── at_page
 //                      ├── slot finished ─────────── polling
 //                      └── wave resumed, finished ── halted
 //
@@ -36,6 +37,7 @@ enum class ItemState : std::uint8_t {
   running,
   at_barrier,
   at_ballot,
+  at_page,
   polling,
   halted,
   done
@@ -48,10 +50,13 @@ struct WorkItem {
   Wave* wave = nullptr;
   Fibre* fibre = nullptr;                // From its first turn to its last.
   const protocol::Slot* slot = nullptr;  // Waited for while polling or halted.
-  WorkItem* next = nullptr;              // In a list of halted work-items.
+  WorkItem* next = nullptr;              // In a list of halted work-items, or of those at a page.
   std::uint64_t answer = 0;              // Of the last meeting of its wave.
   ItemState state = ItemState::ready;
-  bool yielded = false;  // Ready because it yielded, not because a wait of it is over.
+  bool yielded = false;               // Ready because it yielded, not because a wait of it is over.
+  std::uint8_t fault_next = 0;        // Of its wave's list (Wave::fault_lists); 0: the last one.
+  std::uintptr_t fault_page = 0;      // While it asks for a page.
+  WorkItem* fault_sharers = nullptr;  // Lanes that wait until it has that page.
 };
 
 // The purpose of a meeting of a wave's lanes: one meeting has one kind.
@@ -80,6 +85,9 @@ struct Wave {
   EdgeToken edges[2] = {};  // Of even and odd meetings: see Group::edges.
   std::uint64_t values[protocol::wave_lanes_max] = {};
   std::uint32_t lanes_wanted[protocol::wave_lanes_max] = {};
+  // Lanes that ask for a missing page, by its address: lane + 1 of the first one; 0: none
+  // (fault_signal.cpp).
+  std::uint8_t fault_lists[64] = {};
 
  private:
   void join(Meeting kind);

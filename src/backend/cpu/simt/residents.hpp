@@ -77,6 +77,7 @@ class Residents {
                                               : (std::uint64_t{1} << left) - 1;
       wave.arrived = wave.predicates = 0;
       wave.meeting = Meeting::none;
+      __builtin_memset(wave.fault_lists, 0, sizeof(wave.fault_lists));
     }
     device::platform::Item& visible = item.visible;
     visible.group = group.id;

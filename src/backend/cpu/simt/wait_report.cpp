@@ -65,6 +65,8 @@ void describe_item(Text& text, const protocol::AreaView& area, const WorkItem& i
                       item.wave->meeting == Meeting::shuffle ? "shuffle" : "ballot",
                       __builtin_popcountll(item.wave->arrived),
                       __builtin_popcountll(item.wave->live));
+    case ItemState::at_page:
+      return text.add("waits for a page that another lane of its wave asked for");
     case ItemState::polling:
     case ItemState::halted:
       return describe_slot(text, area, *item.slot);
