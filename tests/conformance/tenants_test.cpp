@@ -228,6 +228,7 @@ TEST_P(Tenants, that_fault_on_memory_pay_for_it) {
 #else
   constexpr std::size_t pages = 4096;  // One per group: many times what the first grants pay for.
 #endif
+  constexpr std::uint32_t items = 32;
   const double wanted = 1.2;
   bool none = false;
   const double ratio = best_ratio(wanted, [&] {
@@ -238,10 +239,10 @@ TEST_P(Tenants, that_fault_on_memory_pay_for_it) {
     auto* const data = static_cast<volatile std::byte*>(region->data());
     std::atomic<std::size_t> touched[2] = {};
     std::atomic<bool> enough{false};
-    const auto report = runtime->launch({.groups = 2, .group_items = 8}, [&] {
+    const auto report = runtime->launch({.groups = 2, .group_items = items}, [&] {
       const std::uint32_t group = device::platform::current().group;
       pose_as(static_cast<std::uint16_t>(1 + group));
-      for (std::size_t at = k2k::item_rank(); at < pages && !enough; at += 8) {
+      for (std::size_t at = k2k::item_rank(); at < pages && !enough; at += items) {
         if (data[(group * pages + at) * page] != std::byte{0}) std::abort();
         if (++touched[group] == pages) enough = true;
       }
