@@ -28,9 +28,9 @@ ServerConfig shared(std::uint32_t permille, const char* tenants) {
   return config;
 }
 
-class Server {
+class AdmittedServer {
  public:
-  explicit Server(const ServerConfig& config) {
+  explicit AdmittedServer(const ServerConfig& config) {
     account.stats = &stats;
     const Status status = admission.configure(config);
     EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().message);
@@ -52,7 +52,7 @@ class Server {
 
 // A tenant's budget and the number of budgets change together, even if a thread asks meanwhile.
 TEST(AdmissionOfTenants, may_be_asked_while_budgets_become_fewer) {
-  Server server(shared(10, "1:weight=2"));
+  AdmittedServer server(shared(10, "1:weight=2"));
   std::atomic<bool> over{false};
   std::thread asking([&] {
     while (!over.load(std::memory_order_relaxed)) {
@@ -72,17 +72,18 @@ TEST(AdmissionOfTenants, may_be_asked_while_budgets_become_fewer) {
 }
 
 TEST(AdmissionOfTenants, is_not_by_tenant_without_budgets_or_without_a_cap) {
-  EXPECT_FALSE(Server(shared(10, "")).admission.by_tenant());
-  EXPECT_FALSE(Server(shared(10, "0:weight=2")).admission.by_tenant()) << "that is everybody";
-  EXPECT_FALSE(Server(shared(0, "1:weight=2")).admission.by_tenant());
-  EXPECT_TRUE(Server(shared(10, "1:weight=2")).admission.by_tenant());
+  EXPECT_FALSE(AdmittedServer(shared(10, "")).admission.by_tenant());
+  EXPECT_FALSE(AdmittedServer(shared(10, "0:weight=2")).admission.by_tenant())
+      << "that is everybody";
+  EXPECT_FALSE(AdmittedServer(shared(0, "1:weight=2")).admission.by_tenant());
+  EXPECT_TRUE(AdmittedServer(shared(10, "1:weight=2")).admission.by_tenant());
   ServerConfig published = shared(10, "1:weight=2");
   published.governor = governor::Policy::backoff;
-  EXPECT_FALSE(Server(published).admission.by_tenant()) << "that rule knows no tenants";
+  EXPECT_FALSE(AdmittedServer(published).admission.by_tenant()) << "that rule knows no tenants";
 }
 
 TEST(AdmissionOfTenants, says_no_to_a_debtor_and_yes_to_the_others) {
-  Server server(shared(10, "1:weight=1 2:weight=1"));
+  AdmittedServer server(shared(10, "1:weight=1 2:weight=1"));
   ASSERT_TRUE(server.admission.admits(server.account, 1));
   server.work(1, 20ms);
   server.admission.leave(server.account);
@@ -94,7 +95,7 @@ TEST(AdmissionOfTenants, says_no_to_a_debtor_and_yes_to_the_others) {
 }
 
 TEST(AdmissionOfTenants, sleeps_where_all_are_in_debt) {
-  Server server(shared(50, "1:weight=1"));
+  AdmittedServer server(shared(50, "1:weight=1"));
   for (const std::uint32_t tenant : {0u, 1u}) {
     ASSERT_TRUE(server.admission.admits(server.account, tenant));
     server.work(tenant, 10ms);
@@ -106,7 +107,7 @@ TEST(AdmissionOfTenants, sleeps_where_all_are_in_debt) {
 }
 
 TEST(AdmissionOfTenants, lets_every_request_through_while_suspended_and_wakes_sleepers) {
-  Server server(shared(1, "1:weight=1"));
+  AdmittedServer server(shared(1, "1:weight=1"));
   ASSERT_TRUE(server.admission.admits(server.account, 1));
   server.work(1, 5ms);
   server.admission.leave(server.account);
@@ -123,7 +124,7 @@ TEST(AdmissionOfTenants, lets_every_request_through_while_suspended_and_wakes_sl
 }
 
 TEST(AdmissionOfTenants, forgets_time_spent_under_other_budgets) {
-  Server server(shared(1, "1:weight=1"));
+  AdmittedServer server(shared(1, "1:weight=1"));
   ASSERT_TRUE(server.admission.admits(server.account, 1));
   server.work(1, 20ms);
   ASSERT_TRUE(server.admission.configure(shared(1, "1:weight=2")).ok());
@@ -133,7 +134,7 @@ TEST(AdmissionOfTenants, forgets_time_spent_under_other_budgets) {
 }
 
 TEST(AdmissionOfTenants, reports_a_rate_that_the_cap_cannot_pay_for) {
-  Server server(shared(10, "3:rate=100000"));
+  AdmittedServer server(shared(10, "3:rate=100000"));
   server.admission.pass(server.account, 0);
   ASSERT_TRUE(server.admission.admits(server.account, 3));
   for (int request = 0; request < 50; ++request) server.work(3, 20us);
@@ -156,7 +157,7 @@ TEST(AdmissionOfTenants, heeds_the_hosts_limit_before_a_guarantee_and_says_so) {
   const Status limited = host::write_limit(place.place(), 0.02);
   ASSERT_TRUE(limited.ok()) << limited.error().message;
   {
-    Server server(shared(100, "1:guarantee=5%"));
+    AdmittedServer server(shared(100, "1:guarantee=5%"));
     const GovernorStats stats = server.admission.stats();
     EXPECT_DOUBLE_EQ(stats.cap, 0.02);
     ASSERT_EQ(stats.conflicts.size(), 1u);

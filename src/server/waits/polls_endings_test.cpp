@@ -62,7 +62,7 @@ class PollsTest : public testing::Test {
     for (std::uint32_t call = 0; call < calls; ++call) {
       begin(call, scene.make(__NR_poll, lists[call].data(), 2, -1));
     }
-    send(scene.pipes[0][1]);
+    make_readable(scene.pipes[0][1]);
     run_until(calls);
     const Nanoseconds spent = thread_time() - before;
     round.answered.clear();
@@ -94,11 +94,11 @@ TEST_F(PollsTest, leave_all_their_lines_with_the_first_descriptor_that_is_ready)
   begin(0, scene.poll(-1));
   std::vector<pollfd> others(scene.list);
   begin(1, scene.make(__NR_poll, others.data() + 1, 1, -1));
-  send(scene.pipes[0][1]);
+  make_readable(scene.pipes[0][1]);
   run_until(1);
   EXPECT_EQ(round.answered[0].call.request.wave, 0u);
   EXPECT_EQ(waits.size(), 1u);
-  send(scene.pipes[1][1]);
+  make_readable(scene.pipes[1][1]);
   run_until(2);
   EXPECT_EQ(scene.list[1].revents, 0) << "its memory belongs to the program again";
   EXPECT_EQ(others[1].revents, POLLIN);
@@ -130,7 +130,7 @@ TEST_F(PollsTest, wait_for_the_file_that_got_the_number) {
   const Instant renewed = now() + DescriptorWaits::check_every + 100ms;
   while (now() < renewed) wait_once(waits, wake, round);
   EXPECT_TRUE(round.answered.empty());
-  send(later[1]);
+  make_readable(later[1]);
   run_until(1);
   EXPECT_EQ(scene.list[0].revents, POLLIN);
   for (const int end : later) ::close(end);
@@ -159,7 +159,7 @@ TEST_F(PollsTest, of_k2ks_own_descriptors_wait_for_no_event_of_theirs) {
   ASSERT_EQ(::write(wake, &one, sizeof(one)), 8);
   wait_once(waits, wake, round);
   EXPECT_TRUE(round.answered.empty());
-  send(scene.pipes[0][1]);
+  make_readable(scene.pipes[0][1]);
   run_until(1);
 }
 
@@ -169,7 +169,7 @@ TEST_F(PollsTest, leave_a_changed_list_alone_but_for_its_reports) {
   fill_list(scene);
   begin(0, scene.poll(-1));
   scene.list[0] = {12'345, POLLOUT, 99};
-  send(scene.pipes[0][1]);
+  make_readable(scene.pipes[0][1]);
   run_until(1);
   EXPECT_EQ(scene.list[0].fd, 12'345);
   EXPECT_EQ(scene.list[0].events, POLLOUT);
@@ -189,7 +189,7 @@ TEST_F(PollsTest, whose_memory_has_gone_answer_efault) {
   FD_SET(scene.pipes[0][0], set);
   begin(1, scene.make(__NR_select, 64, set, 0, 0, 0));
   ASSERT_EQ(::munmap(memory, bytes), 0);
-  send(scene.pipes[0][1]);
+  make_readable(scene.pipes[0][1]);
   run_until(2);
   EXPECT_EQ(round.answered[0].value, -EFAULT);
   EXPECT_EQ(round.answered[1].value, -EFAULT);
@@ -206,7 +206,7 @@ TEST_F(PollsTest, wait_by_time_where_there_is_no_epoll_set) {
     const ssize_t length = ::readlink(path.data(), target.data(), target.size() - 1);
     if (length > 0 && std::string(target.data()) == "anon_inode:[eventpoll]") ::close(number);
   }
-  send(scene.pipes[1][1]);
+  make_readable(scene.pipes[1][1]);
   run_until(1);
   EXPECT_EQ(scene.list[1].revents, POLLIN);
 }

@@ -96,7 +96,7 @@ inline void fill_sets(Scene& scene) {
 }
 inline constexpr timeval endless{-1, 0};
 
-// Makes the other end of a pipe ready.
-inline void send(int descriptor) { EXPECT_EQ(::write(descriptor, "x", 1), 1); }
+// Writes a byte: the other end of a pipe can be read.
+inline void make_readable(int descriptor) { EXPECT_EQ(::write(descriptor, "x", 1), 1); }
 
 }  // namespace k2k::server

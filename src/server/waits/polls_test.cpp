@@ -31,17 +31,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Outcome {
+struct PollOutcome {
   std::int64_t value = 0;
   std::vector<short> reports = {};
   std::vector<std::pair<int, int>> ready = {};  // Set and descriptor.
   // The rest of the time: none, or less than before. Both machines wait for different times.
   bool has_rest = false;
 
-  bool operator==(const Outcome&) const = default;
+  bool operator==(const PollOutcome&) const = default;
 };
 
-void PrintTo(const Outcome& outcome, std::ostream* out) {
+void PrintTo(const PollOutcome& outcome, std::ostream* out) {
   *out << "value " << outcome.value << ", reports";
   for (const short each : outcome.reports) *out << ' ' << each;
   *out << ", ready";
@@ -49,8 +49,8 @@ void PrintTo(const Outcome& outcome, std::ostream* out) {
   *out << (outcome.has_rest ? ", some time left" : ", no time left");
 }
 
-Outcome outcome_of(Scene& scene, std::int64_t value) {
-  Outcome outcome{.value = value};
+PollOutcome outcome_of(Scene& scene, std::int64_t value) {
+  PollOutcome outcome{.value = value};
   for (const pollfd& each : scene.list) outcome.reports.push_back(each.revents);
   for (int set = 0; set < 3; ++set) {
     for (int descriptor = 0; descriptor < 64; ++descriptor) {
@@ -74,7 +74,7 @@ void PrintTo(const Case& of, std::ostream* out) { *out << of.name; }
 
 class Polls : public testing::TestWithParam<Case> {
  protected:
-  static Outcome by_linux(const Case& of) {
+  static PollOutcome by_linux(const Case& of) {
     Scene scene;
     const services::Request request = of.call(scene);
     const auto& word = request.arguments;
@@ -88,7 +88,7 @@ class Polls : public testing::TestWithParam<Case> {
     return outcome_of(scene, value);
   }
 
-  static Outcome by_waits(const Case& of) {
+  static PollOutcome by_waits(const Case& of) {
     Scene scene;  // First: both scenes get the same numbers.
     router::Files files;
     DescriptorWaits waits(files);
@@ -126,10 +126,10 @@ std::vector<Case> list_cases() {
   using services::Request;
   return {
       {"one_of_four", [](Scene& s) { return fill_list(s), s.poll(-1); },
-       [](Scene& s) { send(s.pipes[2][1]); }},
+       [](Scene& s) { make_readable(s.pipes[2][1]); }},
       {"no_one_in_time", [](Scene& s) { return fill_list(s), s.poll(short_ms); }},
       {"one_in_time", [](Scene& s) { return fill_list(s), s.poll(60'000); },
-       [](Scene& s) { send(s.pipes[3][1]); }},
+       [](Scene& s) { make_readable(s.pipes[3][1]); }},
       {"the_end_of_a_pipe", [](Scene& s) { return fill_list(s), s.poll(-1); },
        [](Scene& s) { s.close_now(s.pipes[1][1]); }},
       {"the_end_without_events", [](Scene& s) { return fill_list(s, 0), s.poll(-1); },
@@ -142,13 +142,13 @@ std::vector<Case> list_cases() {
                    {s.pipes[0][0], POLLPRI, 0}};
          return s.poll(-1);
        },
-       [](Scene& s) { send(s.pipes[0][1]); }},
+       [](Scene& s) { make_readable(s.pipes[0][1]); }},
       {"a_negative_number",
        [](Scene& s) {
          s.list = {{-5, POLLIN, 77}, {s.pipes[1][0], POLLIN, 0}};
          return s.poll(-1);
        },
-       [](Scene& s) { send(s.pipes[1][1]); }},
+       [](Scene& s) { make_readable(s.pipes[1][1]); }},
       {"negative_numbers_only",
        [](Scene& s) {
          s.list = {{-5, POLLIN, 77}, {-1, POLLIN, 77}};
@@ -161,7 +161,7 @@ std::vector<Case> list_cases() {
          s.list = {{s.file, POLLPRI, 0}, {s.pipes[1][0], POLLIN, 0}};
          return s.poll(-1);
        },
-       [](Scene& s) { send(s.pipes[1][1]); }},
+       [](Scene& s) { make_readable(s.pipes[1][1]); }},
       {"a_file_is_ready",
        [](Scene& s) {
          s.list = {{s.pipes[1][0], POLLIN, 0}, {s.file, POLLIN | POLLOUT, 0}};
@@ -187,7 +187,7 @@ std::vector<Case> list_cases() {
          fill_list(s, -1);
          return s.poll(-1);
        },
-       [](Scene& s) { send(s.pipes[0][1]); }},
+       [](Scene& s) { make_readable(s.pipes[0][1]); }},
       {"the_shutdown_of_a_peer",
        [](Scene& s) {
          s.list = {{s.pipes[0][0], POLLIN, 0}, {s.stream[0], POLLRDHUP, 0}};
@@ -207,20 +207,20 @@ std::vector<Case> list_cases() {
       {"a_number_closed_meanwhile", [](Scene& s) { return fill_list(s), s.poll(-1); },
        [](Scene& s) {
          s.close_now(s.pipes[0][0]);
-         send(s.pipes[2][1]);
+         make_readable(s.pipes[2][1]);
        }},
       {"a_number_closed_until_the_end", [](Scene& s) { return fill_list(s), s.poll(short_ms); },
        [](Scene& s) { s.close_now(s.pipes[0][0]); }},
       {"a_number_that_got_another_file", [](Scene& s) { return fill_list(s), s.poll(-1); },
        [](Scene& s) {
          ::dup2(s.pipes[1][0], s.pipes[0][0]);
-         send(s.pipes[1][1]);
+         make_readable(s.pipes[1][1]);
        }},
       {"the_rest_of_the_time", [](Scene& s) { return fill_list(s), s.ppoll(long_time); },
-       [](Scene& s) { send(s.pipes[0][1]); }},
+       [](Scene& s) { make_readable(s.pipes[0][1]); }},
       {"the_rest_of_the_time_at_once",
        [](Scene& s) {
-         send(s.pipes[0][1]);
+         make_readable(s.pipes[0][1]);
          return fill_list(s), s.ppoll(long_time);
        },
        {},
@@ -238,7 +238,7 @@ std::vector<Case> list_cases() {
          fill_list(s);
          return s.make(__NR_poll, s.list.data(), (std::uint64_t{1} << 32) | s.list.size(), -1);
        },
-       [](Scene& s) { send(s.pipes[2][1]); }},
+       [](Scene& s) { make_readable(s.pipes[2][1]); }},
       {"too_long_a_list",
        [](Scene& s) { return s.make(__NR_poll, 0, 1'000'000'000, 1'000); },
        {},
@@ -248,7 +248,7 @@ std::vector<Case> list_cases() {
          s.time = {60, 0};
          return fill_list(s), s.make(__NR_ppoll, s.list.data(), s.list.size(), &s.time, &s.mask, 8);
        },
-       [](Scene& s) { send(s.pipes[1][1]); }},
+       [](Scene& s) { make_readable(s.pipes[1][1]); }},
       {"a_mask_and_no_one_in_time",
        [](Scene& s) {
          s.time = {0, 30'000'000};
@@ -271,7 +271,7 @@ std::vector<Case> list_cases() {
 std::vector<Case> set_cases() {
   return {
       {"a_readable_one_of_sets", [](Scene& s) { return fill_sets(s), s.select(endless); },
-       [](Scene& s) { send(s.pipes[2][1]); }},
+       [](Scene& s) { make_readable(s.pipes[2][1]); }},
       {"a_writable_one_of_sets", [](Scene& s) { return fill_sets(s), s.select(endless); },
        [](Scene& s) {
          std::string all(1 << 20, '\0');
@@ -283,10 +283,10 @@ std::vector<Case> set_cases() {
        [](Scene& s) { s.close_now(s.stream[1]); }},
       {"no_one_of_sets_in_time", [](Scene& s) { return fill_sets(s), s.select({0, 30'000}); }},
       {"one_of_sets_in_time", [](Scene& s) { return fill_sets(s), s.select({60, 0}); },
-       [](Scene& s) { send(s.pipes[2][1]); }},
+       [](Scene& s) { make_readable(s.pipes[2][1]); }},
       {"microseconds_beyond_a_second",
        [](Scene& s) { return fill_sets(s), s.select({0, 9'000'000}); },
-       [](Scene& s) { send(s.pipes[2][1]); }},
+       [](Scene& s) { make_readable(s.pipes[2][1]); }},
       {"negative_microseconds",
        [](Scene& s) { return fill_sets(s), s.select({0, -1}); },
        {},
@@ -295,7 +295,7 @@ std::vector<Case> set_cases() {
        [](Scene& s) {
          return fill_sets(s), s.select({std::numeric_limits<time_t>::max(), 999'999});
        },
-       [](Scene& s) { send(s.pipes[2][1]); }},
+       [](Scene& s) { make_readable(s.pipes[2][1]); }},
       {"empty_sets_for_a_time", [](Scene& s) { return s.select({0, 30'000}); }},
       {"no_sets_for_a_time",
        [](Scene& s) {
@@ -308,14 +308,14 @@ std::vector<Case> set_cases() {
          FD_SET(60, &s.sets[0]);  // No such descriptor, and not asked for.
          return s.make(__NR_select, 60, &s.sets[0], &s.sets[1], &s.sets[2], 0);
        },
-       [](Scene& s) { send(s.pipes[0][1]); }},
+       [](Scene& s) { make_readable(s.pipes[0][1]); }},
       {"sets_of_a_number_with_high_bits",  // Linux takes an int.
        [](Scene& s) {
          fill_sets(s);
          return s.make(__NR_select, (std::uint64_t{1} << 32) | 64, &s.sets[0], &s.sets[1],
                        &s.sets[2], 0);
        },
-       [](Scene& s) { send(s.pipes[0][1]); }},
+       [](Scene& s) { make_readable(s.pipes[0][1]); }},
       {"a_closed_number_in_sets",
        [](Scene& s) {
          fill_sets(s);
@@ -331,17 +331,17 @@ std::vector<Case> set_cases() {
        [](Scene& s) { return fill_sets(s), s.select({60, 0}); },
        [](Scene& s) {
          s.close_now(s.pipes[0][0]);
-         send(s.pipes[2][1]);
+         make_readable(s.pipes[2][1]);
        }},
       {"the_rest_of_a_fine_time", [](Scene& s) { return fill_sets(s), s.pselect6(long_time); },
-       [](Scene& s) { send(s.pipes[2][1]); }},
+       [](Scene& s) { make_readable(s.pipes[2][1]); }},
       {"a_mask_of_sets",
        [](Scene& s) {
          fill_sets(s);
          s.time = {60, 0};
          return s.make(__NR_pselect6, 64, &s.sets[0], &s.sets[1], 0, &s.time, s.pair.data());
        },
-       [](Scene& s) { send(s.pipes[2][1]); }},
+       [](Scene& s) { make_readable(s.pipes[2][1]); }},
       {"a_mask_of_sets_that_cannot_be_read",
        [](Scene& s) {
          fill_sets(s);
