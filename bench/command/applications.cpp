@@ -338,9 +338,9 @@ Result<ordered_json> applications_beside_libc(const RuntimeConfig&, const Choice
   for (Measured& one : measured) order.push_back(&one);
   std::uint64_t done = 0;
   const auto most = static_cast<int>(choice.rounds);
-  for (Rounds rounds = most != 0 ? Rounds(most, most, 0)
-                       : brief   ? Rounds(2, 2, 0)
-                                 : Rounds(7, 30, 150);
+  for (Rounds rounds = most != 0 ? Rounds("applications", most, most, 0)
+                       : brief   ? Rounds("applications", 2, 2, 0)
+                                 : Rounds("applications", 7, 30, 150);
        rounds.next(); ++done) {
     std::shuffle(order.begin(), order.end(), random);
     for (Measured* const one : order) {

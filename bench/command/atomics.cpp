@@ -256,7 +256,8 @@ Result<ordered_json> atomics(const RuntimeConfig& base, Effort effort) {
     if (!runtime) return runtime.error();
     runtimes.push_back(std::move(runtime).value());
   }
-  for (Rounds rounds = effort == Effort::brief ? Rounds(1, 1, 0) : Rounds(3, 15, 30);
+  for (Rounds rounds = effort == Effort::brief ? Rounds("atomics", 1, 1, 0)
+                                               : Rounds("atomics", 3, 15, 30);
        rounds.next();) {
     for (Row& row : rows) {
       if (Status status = measure_row(runtimes[row.what.units - 1], row, count); !status) {

@@ -107,8 +107,9 @@ Result<nlohmann::ordered_json> coalescing(const RuntimeConfig& base, Effort effo
   // Forwards and backwards, so that a drift of the machine favours neither.
   std::vector<std::size_t> order(names.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  for (Rounds rounds = effort == Effort::brief ? Rounds(1, 1, 0) : Rounds(3, 40, 40); rounds.next();
-       std::reverse(order.begin(), order.end())) {
+  for (Rounds rounds = effort == Effort::brief ? Rounds("coalescing", 1, 1, 0)
+                                               : Rounds("coalescing", 3, 40, 40);
+       rounds.next(); std::reverse(order.begin(), order.end())) {
     for (const std::size_t series : order) {
       const server::ServerConfig server = config_of(holdings[series], config.server);
       if (Status status = runtime->reconfigure(server); !status) return status.error();

@@ -308,9 +308,9 @@ Result<ordered_json> demand_runs(const RuntimeConfig&, const Choice& choice) {
   for (DemandRuns& one : runs) order.push_back(&one);
   std::uint64_t done = 0;
   const auto most = static_cast<int>(choice.rounds);
-  for (Rounds rounds = most != 0 ? Rounds(most, most, 0)
-                       : brief   ? Rounds(2, 2, 0)
-                                 : Rounds(7, 20, 90);
+  for (Rounds rounds = most != 0 ? Rounds("demand", most, most, 0)
+                       : brief   ? Rounds("demand", 2, 2, 0)
+                                 : Rounds("demand", 7, 20, 90);
        rounds.next(); ++done) {
     std::shuffle(order.begin(), order.end(), random);
     for (DemandRuns* const one : order) {

@@ -11,10 +11,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "bench/command/progress.hpp"
 #include "bench/thread_cores.hpp"
 #include "device/k2k.hpp"
 #include "k2k/demand_region.hpp"
@@ -245,6 +247,9 @@ Result<nlohmann::ordered_json> fault_scale(const RuntimeConfig& base, Effort eff
   auto queueing = nlohmann::ordered_json::array();
   nlohmann::ordered_json together;
   const std::uint32_t last = effort == Effort::brief ? units_brief : units_max;
+  const auto kinds = static_cast<std::size_t>(std::bit_width(last)) * 2;
+  Progress progress("fault_scale", "numbers of units and sizes of pages");
+  std::size_t done = 0;
   for (std::uint32_t units = 1; units <= last; units *= 2) {
     RuntimeConfig config = base;
     config.device.compute_units = units;
@@ -258,6 +263,7 @@ Result<nlohmann::ordered_json> fault_scale(const RuntimeConfig& base, Effort eff
       together = counted.value();
     }
     for (const std::size_t bytes_a_page : {page_bytes, large_page_bytes}) {
+      progress.tell(done++, kinds);
       const std::size_t pages = scale.pages * page_bytes / bytes_a_page;
       const std::uint32_t most = std::clamp(static_cast<std::uint32_t>(pages / units), 1u, many);
       std::array<Split, 2> splits;

@@ -290,7 +290,8 @@ Result<nlohmann::ordered_json> faults(const RuntimeConfig& base, Effort effort) 
   Figure split_zeros(concurrency, {"part of the mean latency, zeros", "us"}, places, part_names);
   Figure split_copy(concurrency, {"part of the mean latency, copy", "us"}, places, part_names);
   Samples pages_a_range;
-  for (Rounds rounds = effort == Effort::brief ? Rounds(1, 1, 0) : Rounds(3, 10, 35);
+  for (Rounds rounds = effort == Effort::brief ? Rounds("faults", 1, 1, 0)
+                                               : Rounds("faults", 3, 10, 35);
        rounds.next();) {
     for (std::size_t place = 0; place < places.size(); ++place) {
       for (std::size_t index = 0; index < manner_names.size(); ++index) {

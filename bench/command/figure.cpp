@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "cli/text_table.hpp"
@@ -92,18 +93,24 @@ std::string table_text(const nlohmann::ordered_json& table) {
   return cli::text_table(rows, false);
 }
 
-Rounds::Rounds(int least, int most, double budget_s)
+Rounds::Rounds(std::string name, int least, int most, double budget_s)
     : least_(least),
       most_(most),
       budget_(static_cast<std::int64_t>(budget_s * 1e9)),
       begin_(now()),
-      round_(begin_) {}
+      round_(begin_),
+      progress_(std::move(name), "rounds") {}
 
 bool Rounds::next() {
   const Instant moment = now();
   if (done_ > 0) longest_ = std::max(longest_, Nanoseconds(moment - round_));
   round_ = moment;
   if (done_ >= most_ || (done_ >= least_ && moment - begin_ + longest_ > budget_)) return false;
+  if (done_ > 0) {
+    const auto in_time = static_cast<int>(budget_ / std::max(longest_, Nanoseconds(1)));
+    const int all = std::clamp(in_time, std::min(least_, most_), most_);
+    progress_.tell(static_cast<std::size_t>(done_), static_cast<std::size_t>(all));
+  }
   ++done_;
   return true;
 }

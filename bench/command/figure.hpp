@@ -14,6 +14,7 @@
 
 #include "base/units.hpp"
 #include "bench/command/bench.hpp"
+#include "bench/command/progress.hpp"
 
 namespace k2k::bench {
 
@@ -51,10 +52,11 @@ bool is_table(const nlohmann::ordered_json& value);
 std::string table_text(const nlohmann::ordered_json& table);
 
 // Counts rounds: at least `least`, at most `most`. Between these bounds, no round begins that would
-// probably end after the budget, judged by the longest round so far.
+// probably end after the budget, judged by the longest round so far. Tells the progress.
 class Rounds {
  public:
-  Rounds(int least, int most, double budget_s);
+  // `name`: of the benchmark, whose progress is told.
+  Rounds(std::string name, int least, int most, double budget_s);
   // True: another round begins.
   bool next();
 
@@ -66,6 +68,7 @@ class Rounds {
   Instant round_;
   Nanoseconds longest_{};
   int done_ = 0;
+  Progress progress_;
 };
 
 // A file without a name in memory (tmpfs, as the thesis reads from), filled with `bytes` bytes.

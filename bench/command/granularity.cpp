@@ -187,7 +187,8 @@ Result<nlohmann::ordered_json> granularity(const RuntimeConfig& base, Effort eff
     }
     return Status();
   };
-  for (Rounds rounds = effort == Effort::brief ? Rounds(1, 1, 0) : Rounds(3, 10, 40);
+  for (Rounds rounds = effort == Effort::brief ? Rounds("granularity", 1, 1, 0)
+                                               : Rounds("granularity", 3, 10, 40);
        rounds.next();) {
     if (Status status = add(parallel.value(), left, half_left); !status) return status.error();
     if (Status status = add(parallel.value(), right, half_right); !status) return status.error();

@@ -86,7 +86,8 @@ Result<nlohmann::ordered_json> graph500_modes(const RuntimeConfig&, Effort effor
   Ratios ratios;
   std::vector<double> overhead;
   std::uint32_t seed = 1;
-  for (Rounds rounds = brief ? Rounds(2, 2, 0) : Rounds(5, 20, 60); rounds.next(); ++seed) {
+  for (Rounds rounds = brief ? Rounds("graph500", 2, 2, 0) : Rounds("graph500", 5, 20, 60);
+       rounds.next(); ++seed) {
     if (Status done = modes->run_round(seed); !done) return done.error();
     add_graph_ratios(*modes, ratios, overhead);
   }

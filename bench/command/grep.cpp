@@ -214,7 +214,8 @@ Result<nlohmann::ordered_json> grep_peers(const RuntimeConfig&, Effort effort) {
   Output first;
   tree.drop_pages();
   const double resident = tree.resident_share();
-  for (Rounds rounds = effort == Effort::brief ? Rounds(1, 1, 0) : Rounds(3, 10, 38);
+  for (Rounds rounds = effort == Effort::brief ? Rounds("grep", 1, 1, 0)
+                                               : Rounds("grep", 3, 10, 38);
        rounds.next();) {
     // A grep stops reading a file at its first word, so a cold run does not bring all pages back.
     tree.read_pages();

@@ -80,7 +80,8 @@ Result<nlohmann::ordered_json> mapped_inputs(const RuntimeConfig&, Effort effort
   if (!programs) return programs.error();
   Ratios ratios;
   std::uint32_t seed = 1;
-  for (Rounds rounds = brief ? Rounds(2, 2, 0) : Rounds(5, 20, 30); rounds.next(); ++seed) {
+  for (Rounds rounds = brief ? Rounds("mapped", 2, 2, 0) : Rounds("mapped", 5, 20, 30);
+       rounds.next(); ++seed) {
     for (InputModes& program : *programs) {
       if (Status done = program.run_round(seed); !done) return done.error();
       program.add_ratios(ratios);

@@ -26,6 +26,7 @@
 #include "bench/command/app_run.hpp"
 #include "bench/command/bench.hpp"
 #include "bench/command/goal.hpp"
+#include "bench/command/progress.hpp"
 
 namespace k2k::bench {
 
@@ -86,7 +87,9 @@ Result<nlohmann::ordered_json> memcached_servers(const RuntimeConfig&, Effort ef
   std::uint64_t lost = 0;
   std::mt19937 random(1);
   const std::uint32_t runs = rounds != 0 ? rounds : brief ? rounds_least : figure_runs;
+  Progress progress("memcached", "runs");
   for (std::uint32_t run = 0; run < runs; ++run) {
+    progress.tell(run, runs);
     std::vector<std::string> order = servers;
     std::shuffle(order.begin(), order.end(), random);
     std::map<std::string, double> now;

@@ -69,7 +69,8 @@ Result<nlohmann::ordered_json> miniamr_memory(const RuntimeConfig&, Effort effor
 
   std::vector<double> low_by_high;
   std::mt19937 random(1);
-  for (Rounds rounds = brief ? Rounds(2, 2, 0) : Rounds(5, 20, 20); rounds.next();) {
+  for (Rounds rounds = brief ? Rounds("miniamr", 2, 2, 0) : Rounds("miniamr", 5, 20, 20);
+       rounds.next();) {
     std::vector<Watermark*> order;
     for (Watermark& one : watermarks) order.push_back(&one);
     std::shuffle(order.begin(), order.end(), random);

@@ -135,7 +135,8 @@ Result<nlohmann::ordered_json> ordering(const RuntimeConfig& base, Effort effort
   for (const OrderManner& manner : order_manners) names.emplace_back(manner.name);
   Figure figure({"permutations before a write", "times"}, {"a permutation of 8 KiB", "us"}, places,
                 names);
-  for (Rounds rounds = effort == Effort::brief ? Rounds(1, 1, 0) : Rounds(3, 80, 40);
+  for (Rounds rounds = effort == Effort::brief ? Rounds("ordering", 1, 1, 0)
+                                               : Rounds("ordering", 3, 80, 40);
        rounds.next();) {
     for (std::size_t place = 0; place < places.size(); ++place) {
       for (std::size_t series = 0; series < std::size(order_manners); ++series) {

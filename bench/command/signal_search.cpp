@@ -49,7 +49,9 @@ Result<nlohmann::ordered_json> signal_search_ways(const RuntimeConfig&, Effort e
   std::uint64_t swept = 0;
   nlohmann::ordered_json digests;
   std::mt19937 random(1);
-  for (Rounds rounds = brief ? Rounds(2, 2, 0) : Rounds(5, 30, 20); rounds.next();) {
+  for (Rounds rounds = brief ? Rounds("signal_search", 2, 2, 0)
+                             : Rounds("signal_search", 5, 30, 20);
+       rounds.next();) {
     std::vector<std::string> order(std::begin(search_ways), std::end(search_ways));
     std::shuffle(order.begin(), order.end(), random);
     std::map<std::string, double> now;

@@ -204,7 +204,8 @@ Result<nlohmann::ordered_json> waiting(const RuntimeConfig& base, Effort effort)
                   {"none", wait_manners[0].name, wait_manners[1].name});
   Figure neighbour({"waiting work-items", "cache lines"}, {"no-op of a neighbour, p50", "us"},
                    places, {wait_manners[0].name, wait_manners[1].name});
-  for (Rounds rounds = effort == Effort::brief ? Rounds(1, 1, 0) : Rounds(3, 10, 40);
+  for (Rounds rounds = effort == Effort::brief ? Rounds("waiting", 1, 1, 0)
+                                               : Rounds("waiting", 3, 10, 40);
        rounds.next();) {
     for (std::size_t place = 0; place < places.size(); ++place) {
       const auto waiters = static_cast<std::uint32_t>(places[place]);

@@ -91,7 +91,8 @@ Result<nlohmann::ordered_json> wordcount_ways(const RuntimeConfig&, Effort effor
   WayTimes warm;
   WayTimes cold;
   std::mt19937 random(1);
-  for (Rounds rounds = brief ? Rounds(2, 2, 0) : Rounds(3, 15, 38); rounds.next();) {
+  for (Rounds rounds = brief ? Rounds("wordcount", 2, 2, 0) : Rounds("wordcount", 3, 15, 38);
+       rounds.next();) {
     tree.read_pages();
     for (const bool is_cold : {false, false, true}) {
       const Status taken =
