@@ -9,17 +9,25 @@
 //   display, comd, minife, bpt, xsbench, graph500  threads of the host by the kernel's code; the
 //                                                  input is mapped by Linux (demand) or read
 //                                                  (pinned)
+//
+// The modes of an input are run in the same rounds, so a row of pages on demand also tells the part
+// of its difference that the faults make (fault_share.hpp).
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <deque>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <regex>
 
 #include "base/temporary_folder.hpp"
 #include "bench/command/app_run.hpp"
 #include "bench/command/bench.hpp"
+#include "bench/command/fault_share.hpp"
 #include "bench/command/figure.hpp"
 #include "bench/command/goal.hpp"
 
@@ -87,6 +95,7 @@ struct Comparison {
   Goal goal;
   Words device;
   Words direct;
+  bool faults = false;  // Beside the same two ways with pages read before (fault_share.hpp).
 };
 
 const Application applications[] = {
@@ -168,15 +177,27 @@ const Comparison comparisons[] = {
     {"miniamr", of_miniamr, {"--by", "kernel"}, {"--by", "direct"}},
     {"display", of_display, {"--by", "map"}, {"--by", "threads"}},
     {"comd", of_comd, {"--mode", "pinned"}, {"--by", "threads", "--mode", "pinned"}},
-    {"comd", of_comd_demand, {"--mode", "demand"}, {"--by", "threads", "--mode", "demand"}},
+    {"comd", of_comd_demand, {"--mode", "demand"}, {"--by", "threads", "--mode", "demand"}, true},
     {"minife", of_minife, {"--mode", "pinned"}, {"--by", "threads", "--mode", "pinned"}},
-    {"minife", of_minife_demand, {"--mode", "demand"}, {"--by", "threads", "--mode", "demand"}},
+    {"minife",
+     of_minife_demand,
+     {"--mode", "demand"},
+     {"--by", "threads", "--mode", "demand"},
+     true},
     {"bpt", of_bpt, {"--mode", "pinned"}, {"--by", "threads", "--mode", "pinned"}},
-    {"bpt", of_bpt_demand, {"--mode", "demand"}, {"--by", "threads", "--mode", "demand"}},
+    {"bpt", of_bpt_demand, {"--mode", "demand"}, {"--by", "threads", "--mode", "demand"}, true},
     {"xsbench", of_xsbench, {"--mode", "pinned"}, {"--by", "threads", "--mode", "pinned"}},
-    {"xsbench", of_xsbench_demand, {"--mode", "demand"}, {"--by", "threads", "--mode", "demand"}},
+    {"xsbench",
+     of_xsbench_demand,
+     {"--mode", "demand"},
+     {"--by", "threads", "--mode", "demand"},
+     true},
     {"graph500", of_graph500, {"--mode", "pinned"}, {"--by", "threads", "--mode", "pinned"}},
-    {"graph500", of_graph500_demand, {"--mode", "demand"}, {"--by", "threads", "--mode", "demand"}},
+    {"graph500",
+     of_graph500_demand,
+     {"--mode", "demand"},
+     {"--by", "threads", "--mode", "demand"},
+     true},
 };
 
 // `words` with the values of these options instead.
@@ -232,55 +253,103 @@ Result<Ready> prepare_application(const Application& application, const std::str
   return ready;
 }
 
-// A comparison with what its rounds gave.
-class Measured {
+// The ways of one application that its comparisons need, each run once a round.
+class Arms {
  public:
-  Measured(const Comparison& comparison, const Ready& ready)
-      : comparison_(comparison), ready_(ready) {}
+  explicit Arms(Ready ready) : ready_(std::move(ready)) {}
 
-  // Both ways once, in random order. Errors: as AppRun; EIO (the answers differ).
+  // The arm with these words.
+  std::size_t arm_of(const Words& way) {
+    const auto same = [&](const Arm& arm) { return arm.way == way; };
+    const auto place = std::ranges::find_if(arms_, same);
+    const auto at = static_cast<std::size_t>(place - arms_.begin());
+    if (place == arms_.end()) arms_.push_back({way, {}, 0});
+    return at;
+  }
+  // All of them, in random order. Errors: as AppRun; EIO (an answer differs).
   Status run_round(std::mt19937& random) {
-    double seconds[2] = {};
-    const bool device_first = random() % 2 == 0;
-    for (const bool first : {true, false}) {
-      const bool device = first == device_first;
-      const auto run =
-          ready_.app.run(ready_.work_in(device ? comparison_.device : comparison_.direct));
-      if (!run) return run.error();
-      const AppResult result = ready_.application->read(*run);
-      if (answer_.is_null()) answer_ = result.answer;
-      if (result.answer != answer_ || result.seconds <= 0) {
-        return Error{EIO, std::string(comparison_.goal->title) + ": " +
-                              (device ? "the kernel" : "the direct way") +
-                              " has another answer than the run before, or none"};
-      }
-      seconds[device ? 0 : 1] = result.seconds;
-      (device ? device_ : direct_).add(result.seconds);
-      if (device) pages_ = result.pages;
+    std::vector<Arm*> order;
+    for (Arm& arm : arms_) order.push_back(&arm);
+    std::shuffle(order.begin(), order.end(), random);
+    for (Arm* const arm : order) {
+      if (Status ran = run(*arm); !ran) return ran;
     }
-    ratios_.push_back(seconds[0] / seconds[1]);
+    return {};
+  }
+  [[nodiscard]] const std::vector<double>& seconds(std::size_t arm) const {
+    return arms_[arm].seconds;
+  }
+  // That came on demand, by faults of the kernel.
+  [[nodiscard]] std::uint64_t pages(std::size_t arm) const { return arms_[arm].pages; }
+
+ private:
+  struct Arm {
+    Words way;
+    std::vector<double> seconds;  // A value a round.
+    std::uint64_t pages;
+  };
+
+  Status run(Arm& arm) {
+    const auto run = ready_.app.run(ready_.work_in(arm.way));
+    if (!run) return run.error();
+    const AppResult result = ready_.application->read(*run);
+    if (answer_.is_null()) answer_ = result.answer;
+    if (result.answer != answer_ || result.seconds <= 0) {
+      return Error{EIO, fmt::format("k2k-{} {} has another answer than the run before, or none",
+                                    ready_.application->name, fmt::join(arm.way, " "))};
+    }
+    arm.seconds.push_back(result.seconds);
+    arm.pages = result.pages;
     return {};
   }
 
+  Ready ready_;
+  std::vector<Arm> arms_;
+  ordered_json answer_;
+};
+
+// A comparison, and its arms.
+class Measured {
+ public:
+  // Expects that `arms` stays where it is.
+  Measured(const Comparison& comparison, Arms& arms)
+      : comparison_(&comparison),
+        arms_(&arms),
+        device_(arms.arm_of(comparison.device)),
+        direct_(arms.arm_of(comparison.direct)) {
+    if (!comparison.faults) return;
+    const Words before = {"--mode", "pinned"};
+    pinned_device_ = arms.arm_of(with_values(comparison.device, before));
+    pinned_direct_ = arms.arm_of(with_values(comparison.direct, before));
+  }
+
   [[nodiscard]] ordered_json row() const {
-    ordered_json row = {{"program", comparison_.goal->title},
-                        {"device_ms", rounded(device_.median() * 1e3)},
-                        {"device_sd_ms", rounded(device_.deviation() * 1e3)},
-                        {"direct_ms", rounded(direct_.median() * 1e3)},
-                        {"direct_sd_ms", rounded(direct_.deviation() * 1e3)},
-                        {"demand_pages", pages_}};
-    row.update(goal_row(comparison_.goal, ratios_));
+    const Goal goal = comparison_->goal;
+    const ArmTimes times = {arms_->seconds(device_), arms_->seconds(direct_)};
+    const Samples device(times.device);
+    const Samples direct(times.direct);
+    ordered_json row = {{"program", goal->title},
+                        {"device_ms", rounded(device.median() * 1e3)},
+                        {"device_sd_ms", rounded(device.deviation() * 1e3)},
+                        {"direct_ms", rounded(direct.median() * 1e3)},
+                        {"direct_sd_ms", rounded(direct.deviation() * 1e3)},
+                        {"demand_pages", arms_->pages(device_)}};
+    row.update(goal_row(goal, ratios_of(times)));
+    std::optional<ArmTimes> pinned;
+    if (comparison_->faults) {
+      pinned = {arms_->seconds(pinned_device_), arms_->seconds(pinned_direct_)};
+    }
+    row.update(fault_columns(goal, times, pinned, arms_->pages(device_), row["verdict"]));
     return row;
   }
 
  private:
-  const Comparison& comparison_;
-  const Ready& ready_;
-  ordered_json answer_;
-  Samples device_;
-  Samples direct_;
-  std::uint64_t pages_ = 0;
-  std::vector<double> ratios_;
+  const Comparison* comparison_;
+  Arms* arms_;
+  std::size_t device_;
+  std::size_t direct_;
+  std::size_t pinned_device_ = 0;
+  std::size_t pinned_direct_ = 0;
 };
 
 // The comparisons in whose names the expression is found. Errors: EINVAL.
@@ -306,8 +375,7 @@ Result<ordered_json> applications_beside_libc(const RuntimeConfig&, const Choice
   if (!some) return some.error();
   const auto folder = TemporaryFolder::create("k2k-bench-in");
   if (!folder) return folder.error();
-  std::vector<Ready> ready;
-  ready.reserve(std::size(applications));
+  std::deque<Arms> arms;
   ordered_json left_out = ordered_json::array();
   std::vector<Measured> measured;
   for (const Application& application : applications) {
@@ -321,10 +389,10 @@ Result<ordered_json> applications_beside_libc(const RuntimeConfig&, const Choice
       continue;
     }
     if (!made) return made.error();
-    ready.push_back(std::move(made.value()));
+    arms.emplace_back(std::move(made.value()));
     for (const Comparison* const one : *some) {
       if (std::string_view(one->application) == application.name) {
-        measured.emplace_back(*one, ready.back());
+        measured.emplace_back(*one, arms.back());
       }
     }
   }
@@ -334,8 +402,8 @@ Result<ordered_json> applications_beside_libc(const RuntimeConfig&, const Choice
                  "run this benchmark from the build tree"};
   }
   std::mt19937 random(1);
-  std::vector<Measured*> order;
-  for (Measured& one : measured) order.push_back(&one);
+  std::vector<Arms*> order;
+  for (Arms& one : arms) order.push_back(&one);
   std::uint64_t done = 0;
   const auto most = static_cast<int>(choice.rounds);
   for (Rounds rounds = most != 0 ? Rounds("applications", most, most, 0)
@@ -343,7 +411,7 @@ Result<ordered_json> applications_beside_libc(const RuntimeConfig&, const Choice
                                  : Rounds("applications", 7, 30, 150);
        rounds.next(); ++done) {
     std::shuffle(order.begin(), order.end(), random);
-    for (Measured* const one : order) {
+    for (Arms* const one : order) {
       if (Status ran = one->run_round(random); !ran) return ran.error();
     }
   }

@@ -208,6 +208,10 @@ TEST_F(Bench, applications_has_a_row_for_each_comparison) {
     EXPECT_EQ(row["at_most"], 1.15) << row;
     const bool demand = row["program"].get<std::string>().ends_with("demand");
     EXPECT_EQ(row["demand_pages"].get<int>() > 0, demand) << row;
+    for (const char* const column : {"pinned", "pinned_low", "page_us", "direct_page_us"}) {
+      EXPECT_EQ(row[column].is_number(), demand) << row;
+    }
+    EXPECT_TRUE(demand || row["verdict"] != "explained") << row;
   }
   EXPECT_EQ(names.size() + result["left_out"].size(), 15u);  // One row of each may be missing.
   EXPECT_TRUE(names.contains("miniamr") && names.contains("comd, demand"));
@@ -220,6 +224,12 @@ TEST_F(Bench, applications_measures_the_chosen_programs) {
   ASSERT_EQ(result["rows"].size(), 2u);
   EXPECT_EQ(result["rows"][0]["goal"], "comd, pinned");
   EXPECT_EQ(result["rows"][1]["rounds"], 3);
+  // The control of a row with faults is run although no row of its own was chosen.
+  const Outcome alone = bench("applications --brief --only '^comd, demand' --json");
+  ASSERT_EQ(alone.status, 0) << alone.out;
+  const json rows = json::parse(alone.out)["rows"];
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_GT(rows[0]["pinned"].get<double>(), 0);
   for (const char* const name : {"applications", "demand"}) {
     const std::string of = std::string("k2k: bench ") + name + ": --only '";
     const Outcome nothing = bench(std::string(name) + " --brief --only nothing 2>&1");

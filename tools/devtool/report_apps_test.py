@@ -7,7 +7,7 @@ import pytest
 
 from devtool import report
 from devtool.console import Refused
-from devtool.report_apps import applications_bars, judged, ratio_rows
+from devtool.report_apps import applications_bars, explained, judged, ratio_rows
 from devtool.report_fixture import write
 
 ABOUT = {
@@ -40,16 +40,45 @@ def test_a_goal_is_judged_by_the_rule_of_today_and_a_ratio_is_not(tmp_path: Path
     ]
 
 
+WITHOUT = {"pinned": 1.02, "pinned_low": 1.01, "pinned_high": 1.04}
+SHARE = {"share": 0.985, "share_low": 0.97, "share_high": 1.0}
+PAGES = {"demand_pages": 1234, "page_us": 2.5, "direct_page_us": 0.3}
+
+
 def test_programs_beside_libc_are_told_with_target_and_verdict(tmp_path: Path) -> None:
     rows = [
-        program("bpt, pinned", **ratio(1.02, 1.01, 1.04)),
-        program("bpt, demand", **ratio(4, 3, 5), demand_pages=1234),
+        program("bpt, pinned", **ratio(1.02, 1.01, 1.04), pinned=None, share=None),
+        program("bpt, demand", **ratio(4, 3, 5), **WITHOUT, **SHARE, **PAGES),
     ]
     write(tmp_path, "applications", ABOUT | {"rounds": 20, "rows": rows})
     text = report.blocks(tmp_path)["applications"]
-    assert "| bpt, pinned | 12.5 | 11 | – | 1.02 [1.01, 1.04] | ≤ 1.15 | met |" in text
-    assert "| bpt, demand | 12.5 | 11 | 1,234 | 4 [3, 5] | ≤ 1.15 | missed |" in text
-    assert applications_bars(rows)[0].errors["device / direct"] == [(1.01, 1.04), (3, 5)]
+    assert "| bpt, pinned | 12.5 | 11 | 1.02 [1.01, 1.04] | – | – | ≤ 1.15 | met |" in text
+    demand = "| bpt, demand | 12.5 | 11 | 4 [3, 5] | 1.02 [1.01, 1.04] | 98.5 [97, 100] | ≤ 1.15 "
+    assert f"{demand}| explained |" in text
+    assert "| bpt, demand | 1,234 | 2.5 | 0.3 |" in text
+    bars = applications_bars(rows)
+    assert bars[0].errors["device / direct"] == [(1.01, 1.04), (3, 5)]
+    assert bars[0].groups["without faults"] == [None, 1.02]
+    assert bars[0].errors["without faults"] == [None, (1.01, 1.04)]
+    assert bars[1].groups == {"by a request": [2.5], "by Linux": [0.3]}
+
+
+def test_faults_explain_only_what_meets_its_goal_without_them() -> None:
+    missed = program("bpt, demand", **ratio(4, 3, 5), **WITHOUT)
+    assert explained(missed) == "explained"
+    assert explained(missed | {"pinned_high": 1.2}) == "missed"
+    assert explained(missed | {"low": 1, "seen": 1.2}) == "explained"
+    assert explained(missed | {"low": 1, "seen": 1.05, "high": 1.1}) == "met"
+    assert explained(missed | {"pinned": None}) == "missed"
+    assert explained(program("bpt, pinned", **ratio(4, 3, 5))) == "missed", "an older record"
+
+
+def test_programs_without_pages_on_demand_have_one_table(tmp_path: Path) -> None:
+    rows = [program("wordcount", **ratio(1.02, 1.01, 1.04))]
+    write(tmp_path, "applications", ABOUT | {"rounds": 20, "rows": rows})
+    text = report.blocks(tmp_path)["applications"]
+    assert "What a page on demand adds" not in text
+    assert list(applications_bars(rows)[0].groups) == ["device / direct"]
 
 
 def test_wordcount_has_its_ways_and_its_goals(tmp_path: Path) -> None:
