@@ -106,6 +106,7 @@ class Samples {
   void add(const std::vector<double>& values) {
     values_.insert(values_.end(), values.begin(), values.end());
   }
+  void add(const Samples& samples) { add(samples.values_); }
   // Expects at least one sample and 0 <= quantile <= 1.
   [[nodiscard]] double quantile(double quantile) const;
   [[nodiscard]] double median() const { return quantile(0.5); }

@@ -14,6 +14,7 @@
 #include "base/clock.hpp"
 #include "bench/command/figure.hpp"
 #include "bench/thread_cores.hpp"
+#include "bench/verdict.hpp"
 #include "k2k/demand_region.hpp"
 
 namespace k2k::bench {
@@ -146,7 +147,34 @@ struct DiscardCosts {
   Samples remove;
   Samples finalise;
   Samples protect;
+
+  void add(const DiscardCosts& more) {
+    total.add(more.total);
+    initialise.add(more.initialise);
+    remove.add(more.remove);
+    finalise.add(more.finalise);
+    protect.add(more.protect);
+  }
 };
+
+// Medians, ns.
+struct DiscardSplit {
+  double initialise;
+  double unmap;
+  double remote;
+  double finalise;
+  double total;
+
+  [[nodiscard]] double sum_to_total() const {
+    return (initialise + unmap + remote + finalise) / total;
+  }
+};
+
+DiscardSplit split_of(std::size_t cores, const DiscardCosts& alone, const DiscardCosts& beside) {
+  return {beside.initialise.median(), alone.remove.median(),
+          cores == 1 ? 0 : beside.protect.median() - alone.protect.median(),
+          beside.finalise.median(), beside.total.median()};
+}
 
 Status discard_once(DemandRegion& region, const Neighbours& neighbours, DiscardCosts& costs) {
   Status status = region.populate(0, region.bytes());
@@ -167,23 +195,29 @@ Status discard_once(DemandRegion& region, const Neighbours& neighbours, DiscardC
   return {};
 }
 
+// Is the whole interval within 5 % of 1?
+const char* nearness_of(const Interval& sum) {
+  if (sum.low >= 0.95 && sum.high <= 1.05) return "yes";
+  return sum.high < 0.95 || sum.low > 1.05 ? "no" : "cannot tell";
+}
+
 nlohmann::ordered_json discard_row(std::size_t cores, std::size_t pages, const DiscardCosts& alone,
-                                   const DiscardCosts& beside) {
-  const double initialise = beside.initialise.median();
-  const double unmap = alone.remove.median();
-  const double remote = cores == 1 ? 0 : beside.protect.median() - alone.protect.median();
-  const double finalise = beside.finalise.median();
-  const double total = beside.total.median();
+                                   const DiscardCosts& beside, const std::vector<double>& sums) {
+  const DiscardSplit split = split_of(cores, alone, beside);
+  const Interval sum = interval_of(sums);
   nlohmann::ordered_json row;
   row["cores"] = cores;
   row["pages"] = pages;
   row["discards"] = beside.total.size();
-  row["initialise_ns"] = rounded(initialise);
-  row["unmap_ns"] = rounded(unmap);
-  row["remote_ns"] = rounded(remote);
-  row["finalise_ns"] = rounded(finalise);
-  row["total_ns"] = rounded(total);
-  row["sum_to_total"] = rounded((initialise + unmap + remote + finalise) / total);
+  row["initialise_ns"] = rounded(split.initialise);
+  row["unmap_ns"] = rounded(split.unmap);
+  row["remote_ns"] = rounded(split.remote);
+  row["finalise_ns"] = rounded(split.finalise);
+  row["total_ns"] = rounded(split.total);
+  row["sum_to_total"] = rounded(sum.mean);
+  row["sum_low"] = rounded(sum.low);
+  row["sum_high"] = rounded(sum.high);
+  row["within_5_percent"] = nearness_of(sum);
   return row;
 }
 
@@ -195,20 +229,23 @@ Result<nlohmann::ordered_json> measure_pages(Runtime& runtime, const std::vector
   PlainPages plain(pages * page_bytes);
   if (!plain.ok()) return Error{ENOMEM, "no memory to change the protection of"};
   Neighbours neighbours({cores.begin() + 1, cores.end()});
-  DiscardCosts alone;
-  DiscardCosts beside;
-  // In turn, so that what other programs take is taken from both.
+  DiscardCosts all[2];  // Without neighbours, and beside them.
+  std::vector<double> sums;
   for (int round = 0; round < repeats.rounds; ++round) {
+    // In turn, so that what other programs take is taken from both.
+    DiscardCosts now[2];
     for (const bool running : {false, true}) {
       neighbours.set(running);
-      DiscardCosts& costs = running ? beside : alone;
+      DiscardCosts& costs = now[running ? 1 : 0];
       for (int one = 0; one < repeats.discards; ++one) {
         if (Status done = discard_once(region, neighbours, costs); !done) return done.error();
         costs.protect.add(plain.protect_ns(neighbours));
       }
     }
+    sums.push_back(std::max(1e-3, split_of(cores.size(), now[0], now[1]).sum_to_total()));
+    for (const std::size_t manner : {0, 1}) all[manner].add(now[manner]);
   }
-  return discard_row(cores.size(), pages, alone, beside);
+  return discard_row(cores.size(), pages, all[0], all[1], sums);
 }
 
 Result<nlohmann::ordered_json> measure_discards(Runtime& runtime, Repeats repeats) {

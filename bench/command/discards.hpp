@@ -17,8 +17,10 @@ namespace k2k::bench {
 //   remote_ns     mprotect(2) of as many pages beside threads on other cores, less the same without
 //                 them: the cores drop translations, and nothing else differs
 //   total_ns      a discard beside these threads
+//   sum_to_total  of the parts, over rounds, with its 95 % interval sum_low to sum_high
+//   within_5_percent  is the whole interval within 0.95 to 1.05? "yes", "no" or "cannot tell"
 //
-// Each is measured for itself, so that sum_to_total can be wrong.
+// Each part is measured for itself, so that the sum can be wrong.
 // Errors: ENOMEM, EAGAIN (no thread); as DemandRegion::zero().
 Result<nlohmann::ordered_json> discard_costs(Runtime& runtime, Effort effort);
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -520,9 +521,8 @@ Removal::Removal(std::uintptr_t begin, std::size_t bytes, std::uint64_t called) 
 
 Removal::~Removal() {
   moments_[2] = cycles();
-  for (std::uint32_t index = 0; index < regions_max; ++index) {
-    if ((met_ >> index & 1) == 0) continue;
-    Place& place = places[index];
+  for (std::uint64_t left = met_; left != 0; left &= left - 1) {
+    Place& place = places[std::countr_zero(left)];
     place.fillers.fetch_sub(1, std::memory_order_seq_cst);
     place.discards.fetch_add(1, std::memory_order_relaxed);
     const auto count = [&place](DiscardPart part, std::uint64_t from, std::uint64_t to) {
