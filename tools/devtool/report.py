@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devtool import report_apps, report_files, report_harm, report_labs
+from devtool import report_apps, report_faults, report_files, report_harm, report_labs
 from devtool.console import Refused, say
 from devtool.figures import Figure, Record, markdown_table, measured, recorded, two_digits
 from devtool.marks import names_in, renewed
@@ -57,6 +57,13 @@ class Experiment:
     # Key → title: lists of ratios with their intervals. A record from before a ratio was measured
     # has no such list.
     ratios: dict[str, str] = field(default_factory=dict)
+    # Likewise.
+    later: tuple[Table, ...] = ()
+
+    def tables(self, record: Record) -> list[Table]:
+        """Those that the record must have, and those that it has."""
+        first = [] if self.table is None else [self.table]
+        return first + [table for table in self.later if table.key in record]
 
 
 def page(results: Path = RESULTS, file: Path = PAGE) -> str:
@@ -120,9 +127,12 @@ def draw(results: Path, folder: Path) -> None:
                 drawn.linear_x,
             )
             say(f"drew {shown(path)}")
-        if (table := experiment.table) is not None:
+        for table in experiment.tables(record):
             rows = _rows(experiment, record, table)
-            groups = {legend: [row[key] for row in rows] for key, legend in table.bars.items()}
+            groups = {
+                legend: [_bar(row[key], table.log_y) for row in rows]
+                for key, legend in table.bars.items()
+            }
             path = folder / _file(experiment, table.key)
             names = [table.name(row) for row in rows]
             errors = {
@@ -144,12 +154,13 @@ def _block(experiment: Experiment, record: Record) -> str:
         parts.append(f"**{drawn.title}** ({figure.y}; {figure.runs} runs)\n")
         parts.append(figure.markdown() + "\n")
         parts.append(f"![{drawn.title}]({_file(experiment, drawn.key)})\n")
-    if (table := experiment.table) is not None:
+    for table in experiment.tables(record):
         rows = _rows(experiment, record, table)
         cells = [
             [table.name(row), *(_cell(row, key, table) for key in table.columns)] for row in rows
         ]
-        parts.append(f"**{table.title}** ({record['runs']} runs)\n")
+        runs = f" ({record['runs']} runs)" if "runs" in record else ""
+        parts.append(f"**{table.title}**{runs}\n")
         parts.append(markdown_table([["", *table.columns.values()], *cells]) + "\n")
         parts.append(f"![{table.title}]({_file(experiment, table.key)})\n")
     for key, title in experiment.ratios.items():
@@ -197,8 +208,18 @@ def _cell(row: Record, key: str, table: Table) -> str:
     return text if sd is None or sd in table.columns else f"{text} ± {two_digits(row[sd])}"
 
 
+def _bar(value: float | None, log_y: bool) -> float | None:
+    """A logarithmic axis has no place for a part of no time."""
+    return None if value is None or (log_y and value <= 0) else value
+
+
 def _span(median: float | None, sd: float | None) -> tuple[float, float] | None:
     return None if median is None or sd is None else (median - sd, median + sd)
+
+
+def _discard_row(row: Record) -> str:
+    cores, pages = row["cores"], row["pages"]
+    return f"{cores} core{'s' * (cores > 1)}, {pages} page{'s' * (pages > 1)}"
 
 
 def _operation_row(row: Record) -> str:
@@ -207,7 +228,12 @@ def _operation_row(row: Record) -> str:
     return f"{row['memory']}{units}{', contended' if row['contended'] else ''}"
 
 
-LABORATORIES = (*report_apps.APPLICATIONS, *report_files.FILES, *report_labs.LABORATORIES)
+LABORATORIES = (
+    *report_apps.APPLICATIONS,
+    *report_faults.FAULTS,
+    *report_files.FILES,
+    *report_labs.LABORATORIES,
+)
 OPERATIONS = {
     "compare_swap": "compare-swap",
     "swap": "swap",
@@ -359,6 +385,35 @@ EXPERIMENTS = (
             Drawn("latency_p50", "Figure 4.6: latency of a page fault", log_y=True),
             Drawn("throughput", "Figure 4.6: throughput of page faults"),
             Drawn("split_zeros", "Figure 4.6: where the latency goes"),
+        ),
+        later=(
+            Table(
+                "discards",
+                "Table 4.4: pages that are given back (medians)",
+                _discard_row,
+                {
+                    "discards": "discards",
+                    "initialise_ns": "initialise, ns",
+                    "unmap_ns": "unmap, ns",
+                    "remote_ns": "remote, ns",
+                    "finalise_ns": "finalise, ns",
+                    "total_ns": "all, ns",
+                    "sum_to_total": "sum of the parts / all",
+                    "sum_low": "95 % interval, from",
+                    "sum_high": "to",
+                    "within_5_percent": "within 5 %",
+                },
+                {
+                    "initialise_ns": "initialise",
+                    "unmap_ns": "unmap",
+                    "remote_ns": "remote",
+                    "finalise_ns": "finalise",
+                    "total_ns": "all",
+                },
+                "cores that run threads of the process, pages",
+                "time, ns",
+                log_y=True,
+            ),
         ),
     ),
     Experiment(

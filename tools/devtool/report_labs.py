@@ -19,7 +19,7 @@ COALESCING_TARGET = 1.05
 
 @dataclass(frozen=True)
 class Bars:
-    """A table, and a plot with a cluster of bars a name."""
+    """A table, and a plot with a cluster of bars a name; without groups there is no plot."""
 
     key: str
     title: str
@@ -33,10 +33,17 @@ class Bars:
     errors: dict[str, list[tuple[float, float] | None]] = field(default_factory=dict)
 
 
+def rows_of(record: Record) -> list[Record]:
+    """The rows, each with the record's rounds unless the row has its own."""
+    rounds = {"rounds": record["rounds"]} if "rounds" in record else {}
+    return [rounds | row for row in record["rows"]]
+
+
 @dataclass(frozen=True)
 class Laboratory:
     bench: str
     bars: Callable[[list[Record]], list[Bars]]
+    rows: Callable[[Record], list[Record]] = rows_of
 
 
 def blocks(results: Path, laboratories: Sequence[Laboratory]) -> dict[str, str]:
@@ -53,6 +60,8 @@ def draw(results: Path, folder: Path, laboratories: Sequence[Laboratory]) -> Non
         if record is None:
             continue
         for bars in _bars(one, record):
+            if not bars.groups:
+                continue
             path = folder / _file(one, bars)
             labels = (bars.x_label, bars.y_label, bars.title)
             plots.draw_bars(bars.names, bars.groups, *labels, path, bars.log_y, bars.errors)
@@ -67,21 +76,16 @@ def _block(one: Laboratory, results: Path) -> str:
     for bars in _bars(one, found.record):
         parts.append(f"**{bars.title}**\n")
         parts.append(markdown_table([list(bars.heading), *map(list, bars.rows)]) + "\n")
-        parts.append(f"![{bars.title}]({_file(one, bars)})\n")
+        if bars.groups:
+            parts.append(f"![{bars.title}]({_file(one, bars)})\n")
     return "\n".join([*parts, measured(one.bench, found.record)])
 
 
 def _bars(one: Laboratory, record: Record) -> list[Bars]:
     try:
-        return one.bars(_rows(record))
+        return one.bars(one.rows(record))
     except (KeyError, TypeError, StopIteration) as error:
         raise Refused(f"{one.bench}.jsonl: the newest record has no {error}") from error
-
-
-def _rows(record: Record) -> list[Record]:
-    """The rows, each with the record's rounds unless the row has its own."""
-    rounds = {"rounds": record["rounds"]} if "rounds" in record else {}
-    return [rounds | row for row in record["rows"]]
 
 
 def _file(one: Laboratory, bars: Bars) -> str:
