@@ -5,10 +5,12 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/text_table.hpp"
 #include "host/translation/device_paths.hpp"
+#include "host/translation/large_pages.hpp"
 #include "host/translation/tlbs.hpp"
 #include "k2k/runtime.hpp"
 #include "protocol/area.hpp"
@@ -151,8 +153,49 @@ void add_device_paths(const host::DevicePaths& seen, Rows& rows) {
   }
 }
 
+template <class T>
+ordered_json shown_or_null(const std::optional<T>& value) {
+  return value ? ordered_json(*value) : ordered_json();
+}
+ordered_json word_or_null(const std::string& word) {
+  return word.empty() ? ordered_json() : ordered_json(word);
+}
+
+ordered_json describe(const host::LargePages& seen) {
+  ordered_json reserved = ordered_json::array();
+  for (const host::ReservedPages& pool : seen.reserved) {
+    reserved.push_back({{"page_bytes", pool.bytes},
+                        {"total", shown_or_null(pool.total)},
+                        {"free", shown_or_null(pool.free)}});
+  }
+  return {{"transparent",
+           {{"page_bytes", shown_or_null(seen.bytes)},
+            {"enabled", word_or_null(seen.enabled)},
+            {"defrag", word_or_null(seen.defrag)},
+            {"shmem_enabled", word_or_null(seen.shmem)}}},
+          {"reserved", reserved}};
+}
+
+void add_large_pages(const host::LargePages& seen, Rows& rows) {
+  const auto word = [](const std::string& one) { return one.empty() ? "unknown" : one; };
+  const std::string size = seen.bytes ? " of " + host::name_of_page(*seen.bytes) : "";
+  rows.push_back(
+      {"huge pages", seen.enabled.empty()
+                         ? "transparent ones: none, or Linux does not show it"
+                         : fmt::format("transparent{}: {}; defrag: {}; shared memory: {}", size,
+                                       seen.enabled, word(seen.defrag), word(seen.shmem))});
+  const auto count = [](const std::optional<std::uint64_t>& pages) {
+    return pages ? fmt::format("{}", *pages) : std::string("unknown");
+  };
+  for (const host::ReservedPages& pool : seen.reserved) {
+    rows.push_back({"  of " + host::name_of_page(pool.bytes),
+                    fmt::format("{} reserved, {} free", count(pool.total), count(pool.free))});
+  }
+}
+
 struct Translation {
   host::Tlbs tlbs = host::tlbs_here();
+  host::LargePages pages = host::large_pages();
   host::DevicePaths devices = host::device_paths();
 };
 
@@ -191,6 +234,7 @@ ordered_json describe(const Runtime& runtime, const std::string& backend,
       {"service_threads", runtime.stats().threads},
       {"resident_bytes", resident_bytes()},
       {"cpu_tlbs", describe(translation.tlbs)},
+      {"huge_pages", describe(translation.pages)},
       {"device_translation", describe(translation.devices)},
   };
 }
@@ -226,6 +270,7 @@ std::string info_text(const ordered_json& info, const Translation& translation) 
     rows.push_back({name, value.get<std::string>()});
   }
   add_tlbs(translation.tlbs, rows);
+  add_large_pages(translation.pages, rows);
   add_device_paths(translation.devices, rows);
   return text_table(rows, false);
 }
@@ -249,7 +294,8 @@ Command info_command() {
       .description =
           "Starts a runtime with the current configuration, shows its device, the sizes of the "
           "memory that device and host share, the versions a kernel must match, how much memory "
-          "the idle process occupies, the TLBs that the CPU reports, and by what devices' "
+          "the idle process occupies, the TLBs that the CPU reports, the huge pages that "
+          "Linux gives, and by what devices' "
           "addresses are translated: IOMMUs, what this kernel serves (SVA, PRI, HMM), and what "
           "each accelerator asks for. \"unknown\": Linux does not show it here, or not to this "
           "user.",

@@ -126,29 +126,6 @@ TEST_F(Cli, help_lists_commands_and_keeps_settings_apart) {
   EXPECT_NE(k2k("config show --help").out.find("Usage: k2k config show"), std::string::npos);
 }
 
-TEST_F(Cli, info_describes_the_configured_device) {
-  const Outcome outcome = k2k("info --json --device-compute-units 2 --device-wave-lanes=64");
-  ASSERT_EQ(outcome.status, 0) << outcome.error;
-  const json info = json::parse(outcome.out);
-  EXPECT_EQ(info["device"]["compute_units"], 2);
-  EXPECT_EQ(info["device"]["wave_lanes"], 64);
-  const std::uint64_t items = info["device"]["resident_work_items"];
-  EXPECT_EQ(info["syscall_area"]["slots_bytes"], 64 * items);
-  EXPECT_GT(info["resident_bytes"], 0);
-  const json& tlbs = info["cpu_tlbs"];
-  EXPECT_EQ(tlbs["tlbs"].empty(), tlbs["source"] == "");
-  for (const json& tlb : tlbs["tlbs"]) {
-    EXPECT_GT(tlb["level"], 0) << tlb;
-    EXPECT_GT(tlb["entries"], 0) << tlb;
-    EXPECT_FALSE(tlb["pages"].empty()) << tlb;
-  }
-  const Outcome text = k2k("info");
-  EXPECT_EQ(text.status, 0);
-  const char* const heading =
-      tlbs["tlbs"].empty() ? "not reported: the CPU, or the hypervisor, " : "reported by CPUID ";
-  EXPECT_NE(text.out.find(heading), std::string::npos) << text.out;
-}
-
 TEST_F(Cli, global_flags_go_before_and_behind_the_command) {
   for (const char* arguments : {"--json --server-spin-us 7 config show",
                                 "config --json show "
