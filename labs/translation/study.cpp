@@ -246,7 +246,11 @@ Result<Rows> run_study(const StudyPlan& plan, const Step& step) {
   add_simulated(figures, rows);
   add_paging(figures, rows);
   step("statements");
-  for (const Statement& one : statements_of(figures, ratios)) rows.push_back(json_of(one));
+  const Result<std::vector<Claim>> claims = all_claims();
+  if (!claims) return claims.error();
+  const auto statements = statements_of(claims.value(), figures_of(figures, ratios));
+  if (!statements) return statements.error();
+  for (const Statement& one : statements.value()) rows.push_back(json_of(one));
   return rows;
 }
 
