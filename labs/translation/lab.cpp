@@ -145,6 +145,11 @@ std::string measured_tables(const Rows& rows, bool color) {
   for (const ordered_json& row : rows_of(rows, "faults")) {
     faults.push_back({row["kind"], number(row["ns"]), count_text(row["faults"])});
   }
+  Lines quota = {{"CPU quota, a proxy for the clock", "faults at a time", "us", "times"}};
+  for (const ordered_json& row : rows_of(rows, "quota")) {
+    quota.push_back({number(row["share"]), count_text(row["at_a_time"]), number(row["us"]),
+                     number(row["times"])});
+  }
   Lines shootdowns = {{"cores", "call", "pages", "ns", "interrupts"}};
   for (const ordered_json& row : rows_of(rows, "shootdowns")) {
     shootdowns.push_back({count_text(row["cores"]), row["call"], count_text(row["pages"]),
@@ -157,7 +162,9 @@ std::string measured_tables(const Rows& rows, bool color) {
         "a tenth from {} chains on.\n",
         number(row["loads"]), number(row["twin_loads"]), count_text(row["knee"]));
   }
-  text += "\n" + cli::text_table(faults, color) + "\n" + cli::text_table(shootdowns, color) + "\n";
+  text += "\n" + cli::text_table(faults, color) + "\n";
+  if (quota.size() > 1) text += cli::text_table(quota, color) + "\n";
+  text += cli::text_table(shootdowns, color) + "\n";
   for (const ordered_json& row : rows_of(rows, "absent")) {
     text += fmt::format("not measured: {}: {}\n", row["what"].get<std::string>(),
                         row["why"].get<std::string>());

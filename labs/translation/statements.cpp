@@ -140,6 +140,7 @@ class Chapter {
     add("faults-wait", exactly(thesis::fault_ns / 1e3 / most.driver_us));
     add("faults-80-times", exactly(thesis::most_fault_us / thesis::cpu_fault_us));
     add("faults-clock", exactly(thesis::fast_ghz / thesis::slow_ghz));
+    add_measured("faults-quota", measured_.slow_clock, measured_.no_quota);
     add("faults-little", exactly(thesis::lanes / thesis::faults_64_a_ms * 1e3));
     figures_["faults-scale"];  // Of another program: never a figure, and the claim's note says so.
   }

@@ -46,6 +46,8 @@ struct MeasuredRatios {
   std::string no_page_gain = {};
   std::vector<double> shootdown_ns = {};  // munmap of a page with 4 to 8 cores.
   std::string no_shootdown = {};
+  std::vector<double> slow_clock = {};  // A fault by slowed service threads over one by free ones.
+  std::string no_quota = {};
 };
 
 // Which program comes first, in figures 4.3 to 4.5.

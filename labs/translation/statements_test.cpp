@@ -73,14 +73,18 @@ void expect_not_reproduced_where_numbers_contradict_each_other(const SimulatedFi
 }
 
 void expect_nothing_of_this_machine_without_its_figures(const SimulatedFigures& figures) {
-  const auto without =
-      statements(figures, {.no_page_gain = "none here", .no_shootdown = "one core"});
+  const auto without = statements(
+      figures, {.no_page_gain = "none here", .no_shootdown = "one core", .no_quota = "no cgroup"});
   EXPECT_STREQ(without.at("larger-pages").verdict(), "not measurable here");
   EXPECT_EQ(without.at("larger-pages").note, "none here");
   EXPECT_EQ(without.at("shootdown-cores").note, "one core");
   EXPECT_STREQ(without.at("faults-scale").verdict(), "not measurable here");
-  const auto with =
-      statements(figures, {.page_gain = {1.5, 1.52, 1.49}, .shootdown_ns = {900, 910, 905}});
+  EXPECT_STREQ(without.at("faults-quota").verdict(), "not measurable here");
+  EXPECT_EQ(without.at("faults-quota").note, "no cgroup");
+  const auto with = statements(figures, {.page_gain = {1.5, 1.52, 1.49},
+                                         .shootdown_ns = {900, 910, 905},
+                                         .slow_clock = {2.0, 2.05, 1.98}});
+  EXPECT_STREQ(with.at("faults-quota").verdict(), "reproduced");
   EXPECT_STREQ(with.at("larger-pages").verdict(), "reproduced");
   EXPECT_STREQ(with.at("shootdown-cores").verdict(), "not reproduced");
 }

@@ -8,6 +8,7 @@
 #include "labs/interference/governor/study.hpp"
 #include "labs/translation/measured/chase.hpp"
 #include "labs/translation/measured/faults.hpp"
+#include "labs/translation/measured/quota_faults.hpp"
 #include "labs/translation/measured/shootdown.hpp"
 #include "labs/translation/simulated/figures.hpp"
 #include "labs/translation/statements.hpp"
@@ -131,6 +132,39 @@ Status add_faults(const StudyPlan& plan, const Step& step, Rows& rows) {
   return {};
 }
 
+double middle_of(std::vector<double> values) {
+  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
+  return values[values.size() / 2];
+}
+
+// A machine without the right to make a cgroup has the reason instead.
+void add_quota(const StudyPlan& plan, const Step& step, Rows& rows, MeasuredRatios& ratios) {
+  step("page faults of the device under a CPU quota");
+  const auto points = quota_faults(plan.quota_pages, plan.rounds);
+  if (!points) {
+    ratios.no_quota = points.error().message;
+    rows.push_back(absent("faults under a CPU quota", points.error().message));
+    return;
+  }
+  for (const QuotaPoint& point : points.value()) {
+    const auto same = [&](const QuotaPoint& full) {
+      return full.share == 1 && full.at_a_time == point.at_a_time;
+    };
+    const QuotaPoint& full = *std::ranges::find_if(points.value(), same);
+    std::vector<double> times;
+    for (std::size_t round = 0; round < point.us.size(); ++round) {
+      times.push_back(point.us[round] / full.us[round]);
+    }
+    rows.push_back({{"table", "quota"},
+                    {"source", "measured, a proxy"},
+                    {"share", rounded(point.share)},
+                    {"at_a_time", point.at_a_time},
+                    {"us", rounded(middle_of(point.us))},
+                    {"times", rounded(middle_of(times))}});
+    if (point.share == quota_shares[slow_share] && point.at_a_time == 1) ratios.slow_clock = times;
+  }
+}
+
 Status add_shootdowns(const StudyPlan& plan, const Step& step, Rows& rows, MeasuredRatios& ratios) {
   step("changes of mappings");
   ratios.no_shootdown = "needs 4 to 8 cores";
@@ -234,10 +268,11 @@ Result<Rows> run_study(const StudyPlan& plan, const Step& step) {
   Rows rows;
   MeasuredRatios ratios;
   if (plan.simulated_only) {
-    ratios.no_page_gain = ratios.no_shootdown = "--simulate measures nothing";
+    ratios.no_page_gain = ratios.no_shootdown = ratios.no_quota = "--simulate measures nothing";
   } else {
     if (Status status = add_translation(plan, step, rows, ratios); !status) return status.error();
     if (Status status = add_faults(plan, step, rows); !status) return status.error();
+    add_quota(plan, step, rows, ratios);
     if (Status status = add_shootdowns(plan, step, rows, ratios); !status) return status.error();
   }
   step("the thesis' machine, simulated");

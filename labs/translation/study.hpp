@@ -20,6 +20,7 @@ struct StudyPlan {
   std::uint32_t rounds = 3;  // Of figures with an interval; at least 2.
   std::uint32_t part = 1;    // Of the programs' work.
   std::uint32_t fault_pages = 2'048;
+  std::uint32_t quota_pages = 4'096;  // A measurement of faults under a CPU quota.
   std::uint32_t shootdown_calls = 300;
   std::size_t bytes_most = std::size_t{256} << 20;  // Of memory in pages of one size.
   std::uint64_t seed = 1;
@@ -28,7 +29,7 @@ struct StudyPlan {
 
 using Rows = std::vector<nlohmann::ordered_json>;
 
-inline constexpr std::size_t steps_of_study = 6;
+inline constexpr std::size_t steps_of_study = 7;
 // `step` hears what comes next, at most steps_of_study times. Errors: ENOMEM and as the system
 // calls of the probes.
 Result<Rows> run_study(const StudyPlan& plan, const std::function<void(const char*)>& step);
