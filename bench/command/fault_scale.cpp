@@ -248,7 +248,7 @@ Result<nlohmann::ordered_json> fault_scale(const RuntimeConfig& base, Effort eff
   nlohmann::ordered_json together;
   const std::uint32_t last = effort == Effort::brief ? units_brief : units_max;
   const auto kinds = static_cast<std::size_t>(std::bit_width(last)) * 2;
-  Progress progress("fault_scale", "numbers of units and sizes of pages");
+  Progress progress("bench fault_scale", "numbers of units and sizes of pages");
   std::size_t done = 0;
   for (std::uint32_t units = 1; units <= last; units *= 2) {
     RuntimeConfig config = base;

@@ -99,7 +99,7 @@ Rounds::Rounds(std::string name, int least, int most, double budget_s)
       budget_(static_cast<std::int64_t>(budget_s * 1e9)),
       begin_(now()),
       round_(begin_),
-      progress_(std::move(name), "rounds") {}
+      progress_("bench " + std::move(name), "rounds") {}
 
 bool Rounds::next() {
   const Instant moment = now();

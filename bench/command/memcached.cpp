@@ -87,7 +87,7 @@ Result<nlohmann::ordered_json> memcached_servers(const RuntimeConfig&, Effort ef
   std::uint64_t lost = 0;
   std::mt19937 random(1);
   const std::uint32_t runs = rounds != 0 ? rounds : brief ? rounds_least : figure_runs;
-  Progress progress("memcached", "runs");
+  Progress progress("bench memcached", "runs");
   for (std::uint32_t run = 0; run < runs; ++run) {
     progress.tell(run, runs);
     std::vector<std::string> order = servers;

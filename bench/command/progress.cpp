@@ -16,8 +16,7 @@ constexpr auto between_lines = std::chrono::seconds(10);
 
 std::string progress_line(const std::string& name, std::size_t done, std::size_t all,
                           const char* what, double seconds_left) {
-  return fmt::format("bench {}: {} of {} {}, about {:.0f} s left\n", name, done, all, what,
-                     seconds_left);
+  return fmt::format("{}: {} of {} {}, about {:.0f} s left\n", name, done, all, what, seconds_left);
 }
 
 Progress::Progress(std::string name, const char* what)

@@ -1,8 +1,8 @@
 #pragma once
-// Lines on standard error while a benchmark runs, in a terminal and in a log: what is done, and the
-// time that is left. At most one line in ten seconds, so a short run prints none.
+// Lines on standard error while a benchmark or a laboratory runs, in a terminal and in a log: what
+// is done, and the time that is left. At most one line in ten seconds, so a short run prints none.
 //
-// Threading: one thread.
+// Threading: one call at a time.
 
 #include <cstddef>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace k2k::bench {
 
-// "bench demand: 3 of 20 rounds, about 71 s left"
+// Of a program's name: "bench demand: 3 of 20 rounds, about 71 s left"
 std::string progress_line(const std::string& name, std::size_t done, std::size_t all,
                           const char* what, double seconds_left);
 

@@ -8,8 +8,10 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/temporary_folder.hpp"
+#include "bench/command/progress.hpp"
 #include "labs/accesses/runs.hpp"
 
 namespace k2k::cli {
@@ -57,16 +59,23 @@ int run_accesses(const AccessesFlags& flags) {
   if (error) return tell(fmt::format("{}: {}", flags.folder, error.message()));
   const auto inputs = TemporaryFolder::create("k2k-accesses");
   if (!inputs) return tell(inputs.error().message);
+  std::vector<const Recordable*> programs;
   for (const Recordable& program : labs::accesses::recordables()) {
     const auto& wanted = flags.programs;
-    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), program.name) == wanted.end()) {
-      continue;
+    if (wanted.empty() || std::find(wanted.begin(), wanted.end(), program.name) != wanted.end()) {
+      programs.push_back(&program);
     }
-    for (std::uint32_t round = 0; round < flags.rounds; ++round) {
-      const fs::path own = fs::path(inputs->path()) / fmt::format("{}-{}", program.name, round);
+  }
+  bench::Progress progress("k2k-accesses", "runs");
+  std::size_t done = 0;
+  // All programs in each round, so that the time left follows from what is done.
+  for (std::uint32_t round = 0; round < flags.rounds; ++round) {
+    for (const Recordable* const program : programs) {
+      progress.tell(done++, flags.rounds * programs.size());
+      const fs::path own = fs::path(inputs->path()) / fmt::format("{}-{}", program->name, round);
       for (const bool sorted : {true, false}) {
-        if (!sorted && !program.has_order) continue;
-        if (const int status = record(program, sorted, round, flags, own); status != exit_ok) {
+        if (!sorted && !program->has_order) continue;
+        if (const int status = record(*program, sorted, round, flags, own); status != exit_ok) {
           return status;
         }
       }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/temporary_folder.hpp"
+#include "bench/command/progress.hpp"
 #include "cli/guest.hpp"
 #include "cli/text_table.hpp"
 #include "labs/interference/complain.hpp"
@@ -244,6 +245,8 @@ int run(const cli::Context& context, const Options& options) {
     auto recorded = recorded_for(options, plan.value());
     if (!recorded) return Result<Rows>(recorded.error());
     plan->recorded = std::move(recorded.value());
+    bench::Progress simulated("lab translation", "simulated rounds");
+    plan->told = [&](std::size_t done, std::size_t all) { simulated.tell(done, all); };
     return run_study(plan.value(), [&](const char* what) { progress.next(what); });
   }();
   if (!rows) return complain(rows.error());

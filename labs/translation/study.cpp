@@ -276,8 +276,11 @@ Result<Rows> run_study(const StudyPlan& plan, const Step& step) {
     if (Status status = add_shootdowns(plan, step, rows, ratios); !status) return status.error();
   }
   step("the thesis' machine, simulated");
-  const SimulatedFigures figures = simulated_figures(
-      {.rounds = plan.rounds, .part = plan.part, .seed = plan.seed, .recorded = plan.recorded});
+  const SimulatedFigures figures = simulated_figures({.rounds = plan.rounds,
+                                                      .part = plan.part,
+                                                      .seed = plan.seed,
+                                                      .recorded = plan.recorded,
+                                                      .told = plan.told});
   add_simulated(figures, rows);
   add_paging(figures, rows);
   step("statements");

@@ -25,6 +25,8 @@ struct StudyPlan {
   std::size_t bytes_most = std::size_t{256} << 20;  // Of memory in pages of one size.
   std::uint64_t seed = 1;
   std::vector<RecordedTrace> recorded = {};  // Judged by judge_recorded().
+  // As SimulatedOptions::told.
+  std::function<void(std::size_t done, std::size_t all)> told = {};
 };
 
 using Rows = std::vector<nlohmann::ordered_json>;

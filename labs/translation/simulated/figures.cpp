@@ -8,7 +8,10 @@
 #include <cstring>
 #include <functional>
 #include <iterator>
+#include <mutex>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "base/contract.hpp"
 
@@ -71,31 +74,42 @@ std::vector<Subject> subjects_of(const SimulatedOptions& options) {
   return subjects;
 }
 
-struct SubjectRuns {
-  std::vector<ProgramRun> runs;
-  std::vector<ProgramRun> flushed;
+// Of each subject, in this order.
+constexpr std::pair<std::uint64_t, std::uint32_t> settings[] = {
+    {small_page, thesis::prefetch_pages}, {small_page, 1}, {large_page, 1}, {huge_page, 1}};
+
+struct RoundCounts {
+  std::vector<Counts> usual;  // A value a setting.
+  std::optional<Counts> flushed;
 };
 
-SubjectRuns runs_of(const Subject& subject) {
-  SubjectRuns all;
-  const auto run_with = [&](std::uint64_t page_bytes, std::uint32_t prefetch) {
+RoundCounts counts_of(const Subject& subject, std::uint32_t round) {
+  const WaveTrace trace = subject.trace_of(round);
+  RoundCounts counts;
+  for (const auto& [page_bytes, prefetch] : settings) {
+    counts.usual.push_back(simulate(machine_with(page_bytes, prefetch), trace));
+  }
+  if (subject.sorted) {
+    counts.flushed = simulate_flushed(machine_with(settings[0].first, settings[0].second), trace,
+                                      counts.usual.front().ns);
+  }
+  return counts;
+}
+
+void add_runs(const Subject& subject, const std::vector<RoundCounts>& rounds,
+              SimulatedFigures& figures) {
+  const auto run_with = [&](std::size_t setting) {
+    const auto& [page_bytes, prefetch] = settings[setting];
     return ProgramRun{subject.program->name, subject.sorted,       page_bytes, prefetch,
                       subject.recorded,      subject.footprint_gb, {}};
   };
-  all.runs = {run_with(small_page, thesis::prefetch_pages), run_with(small_page, 1),
-              run_with(large_page, 1), run_with(huge_page, 1)};
-  if (subject.sorted) all.flushed = {run_with(small_page, thesis::prefetch_pages)};
-  for (std::uint32_t round = 0; round < subject.rounds; ++round) {
-    const WaveTrace trace = subject.trace_of(round);
-    for (ProgramRun& run : all.runs) {
-      run.rounds.push_back(simulate(machine_with(run.page_bytes, run.prefetch), trace));
-    }
-    for (ProgramRun& run : all.flushed) {
-      run.rounds.push_back(simulate_flushed(machine_with(run.page_bytes, run.prefetch), trace,
-                                            all.runs.front().rounds.back().ns));
-    }
+  for (std::size_t setting = 0; setting < std::size(settings); ++setting) {
+    ProgramRun& run = figures.runs.emplace_back(run_with(setting));
+    for (const RoundCounts& round : rounds) run.rounds.push_back(round.usual[setting]);
   }
-  return all;
+  if (!subject.sorted) return;
+  ProgramRun& run = figures.flushed.emplace_back(run_with(0));
+  for (const RoundCounts& round : rounds) run.rounds.push_back(*round.flushed);
 }
 
 // Calls work(0) to work(count - 1), on as many threads as there are cores.
@@ -174,12 +188,23 @@ SimulatedFigures simulated_figures(const SimulatedOptions& options) {
   figures.faults = faults_by_items(machine_with(small_page, 1));
   figures.invalidations = invalidations_by_cores(thesis::command_queue);
   const std::vector<Subject> subjects = subjects_of(options);
-  std::vector<SubjectRuns> all(subjects.size());
-  side_by_side(subjects.size(), [&](std::size_t at) { all[at] = runs_of(subjects[at]); });
-  for (SubjectRuns& one : all) {
-    std::move(one.runs.begin(), one.runs.end(), std::back_inserter(figures.runs));
-    std::move(one.flushed.begin(), one.flushed.end(), std::back_inserter(figures.flushed));
+  // Each round is a job of its own: programs take very different times.
+  std::vector<std::vector<RoundCounts>> all(subjects.size());
+  std::vector<std::pair<std::size_t, std::uint32_t>> jobs;
+  for (std::size_t at = 0; at < subjects.size(); ++at) {
+    all[at].resize(subjects[at].rounds);
+    for (std::uint32_t round = 0; round < subjects[at].rounds; ++round)
+      jobs.emplace_back(at, round);
   }
+  std::mutex one_tells;
+  std::size_t done = 0;
+  side_by_side(jobs.size(), [&](std::size_t job) {
+    const auto& [at, round] = jobs[job];
+    all[at][round] = counts_of(subjects[at], round);
+    const std::lock_guard lock(one_tells);
+    if (options.told) options.told(++done, jobs.size());
+  });
+  for (std::size_t at = 0; at < subjects.size(); ++at) add_runs(subjects[at], all[at], figures);
   return figures;
 }
 

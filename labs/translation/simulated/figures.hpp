@@ -4,6 +4,7 @@
 // Threading: pure functions; simulated_figures() starts threads and waits for them.
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,9 @@ struct SimulatedOptions {
   std::uint64_t seed = 1;
   // Replayed in place of the models of the same programs, a round each.
   std::vector<RecordedTrace> recorded = {};
+  // Hears how many rounds of programs are simulated, of how many; one call at a time, on any
+  // thread.
+  std::function<void(std::size_t done, std::size_t all)> told = {};
 };
 // EINVAL, with the program: unknown, fewer than two rounds, or not as many in both orders.
 Status judge_recorded(const std::vector<RecordedTrace>& recorded);
