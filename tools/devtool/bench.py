@@ -51,8 +51,9 @@ LABS = {
     "trace_poisson": ["lab", "trace", "poisson:20000"],
     "route_simulated": ["route", "simulate"],
     "route_simulated_full": ["route", "simulate", "--full"],
-    "translation": ["lab", "translation"],
-    "translation_simulated": ["lab", "translation", "--simulate"],
+    # Four rounds: programs are recorded and simulated for a minute or two each round.
+    "translation": ["lab", "translation", "--rounds", "4"],
+    "translation_simulated": ["lab", "translation", "--simulate", "--rounds", "4"],
 }
 # Names for several benchmarks, so that one command records them on one machine: those of a part of
 # docs/results and of tables that stand side by side.
