@@ -1,6 +1,7 @@
 #include "services/rules/memory_ranges.hpp"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "backend/given_memory.hpp"
+#include "base/own_process.hpp"
 #include "base/ranges.hpp"
 #include "calls/reach.hpp"
 #include "calls/rows.hpp"
@@ -60,23 +62,52 @@ std::uint64_t bytes_behind(const calls::Shape& row, const calls::Extent& extent,
   return calls::told_bytes(extent, number);
 }
 
-// Bytes of the address space at an argument of the kind `address`.
-std::uint64_t bytes_at(const Request& request, std::size_t index) {
+struct Span {
+  std::uint64_t first = 0;
+  std::uint64_t bytes = 0;
+};
+
+// The whole pages of a span: Linux maps, protects and discards no less.
+Span in_pages(std::uint64_t first, std::uint64_t bytes, std::uint64_t page = 4096) {
+  if (bytes == 0) return {first, 0};
+  const std::uint64_t begin = first & ~(page - 1);
+  const std::uint64_t before = first - begin;
+  if (bytes > UINT64_MAX - before - (page - 1)) return {begin, UINT64_MAX};
+  return {begin, (bytes + before + page - 1) & ~(page - 1)};
+}
+
+// Of huge pages a mapping has whole ones, and so has one of a file, which may lie in hugetlbfs.
+Span span_of_mapping(const std::uint64_t (&word)[protocol::argument_count]) {
+  constexpr std::uint64_t huge_page_most = std::uint64_t{1} << 30;
+  const bool replaces = (word[3] & MAP_FIXED) != 0;
+  const bool is_fixed = (word[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0;
+  if (word[0] == 0 && !is_fixed) return {};  // Linux chooses the place. A fixed 0 is one, too.
+  const bool may_be_huge = (word[3] & MAP_HUGETLB) != 0 || (word[3] & MAP_ANONYMOUS) == 0;
+  Span span = in_pages(word[0], word[1]);
+  if (replaces && may_be_huge) {
+    span.bytes = in_pages(0, word[1], huge_page_most).bytes;
+  }
+  return span;
+}
+
+// The address space at an argument of the kind `address`.
+Span span_at(const Request& request, std::size_t index) {
   const auto& word = request.arguments;
-  const bool is_placed_by_linux = word[index] == 0;
   switch (request.number) {
     case SYS_mmap:
-      return is_placed_by_linux ? 0 : word[1];
+      return span_of_mapping(word);
     case SYS_mremap:  // With an old size of 0 it makes a second mapping of the pages.
-      if (index == 0) return std::max<std::uint64_t>(word[1], 1);
-      return is_placed_by_linux ? 0 : word[2];
+      if (index == 0) return in_pages(word[0], std::max<std::uint64_t>(word[1], 1));
+      if (word[index] == 0 && (word[3] & MREMAP_FIXED) == 0) return {};
+      return in_pages(word[index], word[2]);
     case SYS_shmat:  // As long as the segment is.
-      return is_placed_by_linux ? 0 : UINT64_MAX;
+      if (word[index] == 0) return {};
+      return {word[index], UINT64_MAX};
     case SYS_shmdt:
     case 454:  // futex_wake
-      return sizeof(int);
+      return {word[index], sizeof(int)};
     default:
-      return word[index + 1];
+      return in_pages(word[index], word[index + 1]);
   }
 }
 
@@ -110,9 +141,11 @@ bool MemoryRanges::hold(std::uint64_t address, std::uint64_t bytes, bool only_re
   const auto lies_in = [&](std::uint64_t first, std::uint64_t all) {
     return address >= first && address - first <= all && bytes <= all - (address - first);
   };
-  if (std::ranges::any_of(wanted_.ranges, [&](const WantedMemory::Range& range) {
-        return lies_in(range.first, range.bytes);
-      })) {
+  // K2K's slots, rings and stacks are beyond a range of the program that covers them.
+  if (std::ranges::any_of(
+          wanted_.ranges,
+          [&](const WantedMemory::Range& range) { return lies_in(range.first, range.bytes); }) &&
+      !meets_own_memory(address, bytes)) {
     return true;
   }
   if (!wanted_.of_kernels) return false;
@@ -147,11 +180,14 @@ std::optional<MemoryRanges::Refusal> MemoryRanges::refusal(const Request& reques
     const std::uint64_t address = request.arguments[index];
     const bool is_address = extent.kind == Kind::address;
     if (address == 0 && !is_address) continue;  // Linux answers it, and touches nothing.
-    const std::uint64_t bytes =
-        is_address ? bytes_at(request, index) : bytes_behind(row, extent, request);
-    if (bytes == 0 || hold(address, bytes, only_reads(extent.kind), backend, registered)) continue;
+    const Span span =
+        is_address ? span_at(request, index) : Span{address, bytes_behind(row, extent, request)};
+    if (span.bytes == 0 ||
+        hold(span.first, span.bytes, only_reads(extent.kind), backend, registered)) {
+      continue;
+    }
     return Refusal{-EFAULT, fmt::format("argument {} names {} bytes at {:#x}, beyond memory.ranges",
-                                        index, bytes, address)};
+                                        index, span.bytes, span.first)};
   }
   return {};
 }

@@ -24,35 +24,18 @@
 #include <utility>
 #include <vector>
 
-#include "backend/given_memory.hpp"
+#include "base/own_process.hpp"
 #include "base/ranges.hpp"
 #include "calls/rows.hpp"
 #include "calls/table.hpp"
 #include "router/door/files.hpp"
-#include "services/fake_backend_fixture.hpp"
 #include "services/rules/call_judge.hpp"
 #include "services/rules/call_rules.hpp"
+#include "services/rules/giving_backend_fixture.hpp"
 #include "services/services_fixture.hpp"
 
 namespace k2k::services {
 namespace {
-
-// A device that gave one range to its kernels, and constants.
-class GivingBackend : public FakeBackend, private backend::KernelMemory {
- public:
-  GivingBackend() { facts.kernel_memory = this; }
-  bool gave_to_kernels(const void* address, std::size_t bytes, bool only_read) const override {
-    const auto first = reinterpret_cast<std::uintptr_t>(address);
-    const auto lies_in = [&](const std::vector<char>& memory) {
-      const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
-      return first >= begin && first - begin <= memory.size() &&
-             bytes <= memory.size() - (first - begin);
-    };
-    return lies_in(given) || (only_read && lies_in(constants));
-  }
-  std::vector<char> given = std::vector<char>(8192);
-  std::vector<char> constants = std::vector<char>(64);
-};
 
 class MemoryRangesTest : public testing::Test {
  protected:
@@ -68,7 +51,7 @@ class MemoryRangesTest : public testing::Test {
 
   GivingBackend backend;
   Ranges registered;
-  std::vector<char> heap = std::vector<char>(8192);
+  const WholePages heap{2};
   const std::uint64_t inside = as_word(backend.given.data());
   const std::uint64_t wild = as_word(heap.data());
   const std::uint64_t constant = as_word(backend.constants.data());
@@ -117,7 +100,7 @@ TEST_F(MemoryRangesTest, the_arena_and_registered_memory_are_memory_of_kernels) 
   EXPECT_EQ(answer(SYS_read, {0, wild, 100}), -EFAULT);
 }
 
-TEST_F(MemoryRangesTest, rangesof_the_program_hold_what_lies_within_one_of_them) {
+TEST_F(MemoryRangesTest, ranges_of_the_program_hold_what_lies_within_one_of_them) {
   make({.ranges = {{wild, 16}, {wild + 16, 16}}});
   EXPECT_EQ(answer(SYS_read, {0, wild, 16}), 0);
   EXPECT_EQ(answer(SYS_read, {0, wild + 16, 16}), 0);
@@ -145,17 +128,30 @@ TEST_F(MemoryRangesTest, sizes_are_those_that_linux_may_touch) {
   EXPECT_EQ(answer(SYS_futex, {inside, FUTEX_WAKE, 1, 7}), 0) << "no timeout";
 }
 
-TEST_F(MemoryRangesTest, mappings_change_within_the_rangesalone) {
+TEST_F(MemoryRangesTest, mappings_change_within_the_ranges_alone) {
   make({.of_kernels = true});
   EXPECT_EQ(answer(SYS_madvise, {inside, 4096, MADV_DONTNEED}), 0);
   for (const int number : {SYS_munmap, SYS_mprotect, SYS_madvise, SYS_msync, SYS_mlock}) {
     EXPECT_EQ(answer(number, {wild, 4096, 0}), -EFAULT) << number;
     EXPECT_EQ(answer(number, {0, std::uint64_t{1} << 47, 0}), -EFAULT) << "all of it: " << number;
   }
+  EXPECT_EQ(answer(SYS_munmap, {inside + 8191, 1}), 0);
+  EXPECT_EQ(answer(SYS_munmap, {inside + 8191, 2}), -EFAULT) << "a byte of the next page";
+  EXPECT_EQ(answer(SYS_munmap, {inside, UINT64_MAX}), -EFAULT);
   constexpr std::uint64_t fixed = MAP_FIXED | MAP_ANONYMOUS | MAP_PRIVATE;
   EXPECT_EQ(answer(SYS_mmap, {0, 4096, PROT_READ, MAP_ANONYMOUS | MAP_PRIVATE}), 0);
   EXPECT_EQ(answer(SYS_mmap, {wild, 4096, PROT_READ, fixed}), -EFAULT);
   EXPECT_EQ(answer(SYS_mmap, {inside, 4096, PROT_READ, fixed}), 0);
+  constexpr std::uint64_t everything = std::uint64_t{1} << 46;
+  EXPECT_EQ(answer(SYS_mmap, {0, everything, PROT_READ, fixed}), -EFAULT) << "0 is a place";
+  EXPECT_EQ(answer(SYS_mmap, {0, everything, PROT_READ, fixed | MAP_FIXED_NOREPLACE}), -EFAULT);
+  EXPECT_EQ(answer(SYS_mmap, {inside, 4096, PROT_READ, fixed | MAP_HUGETLB}), -EFAULT)
+      << "more than its 4,096 bytes";
+  EXPECT_EQ(answer(SYS_mmap, {inside, 4096, PROT_READ, MAP_FIXED | MAP_SHARED, 3}), -EFAULT)
+      << "a file in hugetlbfs, too";
+  EXPECT_EQ(answer(SYS_mmap, {inside, 4096, PROT_READ, MAP_SHARED, 3}), 0) << "a wish";
+  EXPECT_EQ(answer(SYS_mremap, {inside, 4096, everything, MREMAP_MAYMOVE | MREMAP_FIXED, 0}),
+            -EFAULT);
   EXPECT_EQ(answer(SYS_mremap, {inside, 4096, 8192, 0, 0}), 0);
   EXPECT_EQ(answer(SYS_mremap, {inside, 4096, 8192, MREMAP_MAYMOVE | MREMAP_FIXED, wild}), -EFAULT);
   EXPECT_EQ(answer(SYS_mremap, {wild, 0, 4096, MREMAP_MAYMOVE, 0}), -EFAULT);
@@ -180,6 +176,29 @@ TEST_F(MemoryRangesTest, calls_whose_memory_their_words_do_not_tell_are_refused)
   EXPECT_EQ(answer(SYS_semctl, {1, 0, 13, inside, 4}), 0);
   EXPECT_EQ(answer(SYS_fcntl, {0, F_SETLK, wild}), -EFAULT);
   EXPECT_EQ(answer(SYS_fcntl, {0, F_DUPFD, wild}), 0) << "a number";
+}
+
+// A device of another maker may say nothing of the memory that it gives to kernels.
+TEST_F(MemoryRangesTest, a_device_that_tells_no_memory_has_the_arena_alone) {
+  backend.facts.kernel_memory = nullptr;
+  make({.of_kernels = true});
+  EXPECT_EQ(answer(SYS_read, {0, inside, 1}), -EFAULT);
+  EXPECT_EQ(answer(SYS_read, {0, as_word(backend.area().arena), 8}), 0);
+  make({.ranges = {{inside, 16}}});
+  EXPECT_EQ(answer(SYS_read, {0, inside, 16}), 0) << "the program named it";
+}
+
+TEST_F(MemoryRangesTest, a_range_of_the_program_that_covers_memory_of_k2k_leaves_it_out) {
+  const OwnMemory own(heap.data() + 4096, 4096);
+  make({.ranges = {{0, std::uint64_t{1} << 47}}});
+  EXPECT_EQ(answer(SYS_read, {0, wild, 4096}), 0);
+  EXPECT_EQ(answer(SYS_read, {0, wild, 4097}), -EFAULT);
+  EXPECT_EQ(answer(SYS_write, {0, wild + 4096, 1}), -EFAULT);
+  EXPECT_EQ(answer(SYS_read, {0, inside, 8192}), 0);
+  make({.of_kernels = true, .ranges = {{0, std::uint64_t{1} << 47}}});
+  EXPECT_EQ(answer(SYS_read, {0, wild + 4096, 1}), -EFAULT);
+  const OwnMemory stacks(backend.given.data(), 8192);
+  EXPECT_EQ(answer(SYS_read, {0, inside, 8192}), 0) << "stacks of work-items are K2K's, too";
 }
 
 // No pointer of a row is forgotten.
