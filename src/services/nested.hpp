@@ -4,15 +4,55 @@
 //
 // Threading: reentrant.
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
+#include <functional>
+#include <span>
 
 #include "calls/pieces.hpp"
 #include "calls/row.hpp"
 #include "services/opens/copy_in.hpp"
+#include "services/request.hpp"
 
 namespace k2k::services {
+
+// The judgement of a policy that names memory (services/rules/part_copies.hpp), made at each try of
+// a call: a caller can change its structures while the call waits.
+class PartJudge {
+ public:
+  PartJudge() = default;
+  virtual ~PartJudge() = default;
+  PartJudge(const PartJudge&) = delete;
+  PartJudge& operator=(const PartJudge&) = delete;
+
+  // Copies the structures of the request, judges the memory that the copies name, and calls `make`
+  // with a request that leads to the copies. `make` returns the value of the call; the caller's
+  // structures then have what Linux wrote into the copies. Returns that value, or the negative
+  // errno of a refusal: `make` was not called. Throws std::bad_alloc.
+  virtual std::int64_t make_call(const Request& request,
+                                 const std::function<std::int64_t(const Request&)>& make) const = 0;
+};
+
+inline constexpr std::size_t control_bytes_max = std::size_t{1} << 20;  // Of a call that sends.
+
+// The headers of the control data of a message, as Linux finds them: visit(header, offset of its
+// content), until it gives another value than 0. Linux refuses a message with a wrong header, which
+// ends the walk.
+template <class Visit>
+std::int64_t for_each_control(std::span<const char> control, const Visit& visit) {
+  for (std::size_t at = 0; control.size() - at >= sizeof(cmsghdr);) {
+    cmsghdr header{};
+    std::memcpy(&header, control.data() + at, sizeof(header));
+    if (header.cmsg_len < sizeof(header) || header.cmsg_len > control.size() - at) return 0;
+    if (const std::int64_t ended = visit(header, at + sizeof(header)); ended != 0) return ended;
+    at += std::min(CMSG_ALIGN(header.cmsg_len), control.size() - at);
+  }
+  return 0;
+}
 
 // The elements at `address`, a few at a time: visit(const Element&), until it gives another value
 // than 0. -EFAULT: they are not there.

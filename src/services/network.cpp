@@ -18,6 +18,7 @@
 #include "base/own_descriptors.hpp"
 #include "calls/pieces.hpp"
 #include "services/file.hpp"
+#include "services/nested.hpp"
 #include "services/opens/copy_in.hpp"
 #include "services/raw.hpp"
 
@@ -63,24 +64,18 @@ std::int64_t message(const Request& request, std::uint64_t done, std::uint64_t e
 
 using Control = std::vector<char>;
 
-// Does the control data of a message hand on a descriptor of K2K's own? It is read as Linux reads
-// it, which refuses a message with a wrong header.
+// Does the control data of a message hand on a descriptor of K2K's own?
 bool hands_on_own(const Control& control) {
-  for (std::size_t at = 0; control.size() - at >= sizeof(cmsghdr);) {
-    cmsghdr header{};
-    std::memcpy(&header, control.data() + at, sizeof(header));
-    if (header.cmsg_len < sizeof(header) || header.cmsg_len > control.size() - at) return false;
-    if (header.cmsg_level == SOL_SOCKET && header.cmsg_type == SCM_RIGHTS) {
-      for (std::size_t next = sizeof(header); next + sizeof(int) <= header.cmsg_len;
-           next += sizeof(int)) {
-        int descriptor = -1;
-        std::memcpy(&descriptor, control.data() + at + next, sizeof(descriptor));
-        if (is_own(descriptor)) return true;
-      }
-    }
-    at += std::min(CMSG_ALIGN(header.cmsg_len), control.size() - at);
-  }
-  return false;
+  return for_each_control(control, [&](const cmsghdr& header, std::size_t content) {
+           if (header.cmsg_level != SOL_SOCKET || header.cmsg_type != SCM_RIGHTS) return 0;
+           const std::size_t end = content - sizeof(header) + header.cmsg_len;
+           for (std::size_t at = content; at + sizeof(int) <= end; at += sizeof(int)) {
+             int descriptor = -1;
+             std::memcpy(&descriptor, control.data() + at, sizeof(descriptor));
+             if (is_own(descriptor)) return 1;
+           }
+           return 0;
+         }) != 0;
 }
 
 // Lets the message have a copy of its control data, which `copies` keeps. 0 or a negative errno.

@@ -8,6 +8,7 @@
 // can end its own calls by a signal (server/waits) makes it: of TCP, the connection then goes on in
 // Linux, and the same call, made again once the socket is ready, has the result.
 
+#include "services/nested.hpp"
 #include "services/services.hpp"
 
 namespace k2k::services {
@@ -18,7 +19,6 @@ std::int64_t message_waiting(const Request& request, Progress& progress, Interru
 // sendmsg or sendmmsg: -EBADF for a descriptor of K2K's own in SCM_RIGHTS, -ENOBUFS for control
 // data above control_bytes_max; otherwise as Linux answers. May wait for the peer.
 std::int64_t send_messages(const Request& request);
-inline constexpr std::size_t control_bytes_max = std::size_t{1} << 20;
 
 // The first try never makes a call that could wait. Later ones may: -EINTR is answered as a call
 // that waits for what it waited for.

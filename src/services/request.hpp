@@ -10,6 +10,8 @@
 
 namespace k2k::services {
 
+class PartJudge;
+
 struct Request {
   std::uint64_t arguments[protocol::argument_count] = {};
   std::uint32_t wave = 0;  // Row of the slot.
@@ -18,6 +20,8 @@ struct Request {
   std::int16_t row = -1;    // Index into calls::rows, or -1.
   std::uint32_t stamp = 0;  // The device's clock at publication; 0 = not taken.
   protocol::Attributes attributes;
+  // Judges the memory behind pointers within arguments (nested.hpp); null: nothing does.
+  const PartJudge* parts = nullptr;
 
   [[nodiscard]] bool detached() const { return (attributes.flags & protocol::flag::detached) != 0; }
 };

@@ -13,6 +13,7 @@
 #include "services/device_call.hpp"
 #include "services/fault.hpp"
 #include "services/file.hpp"
+#include "services/nested.hpp"
 #include "services/network.hpp"
 #include "services/opens/guarded_open.hpp"
 #include "services/opens/served_file.hpp"
@@ -129,20 +130,9 @@ std::optional<std::int64_t> read_at_position(const Request& request, router::Fil
   return files.read(static_cast<int>(word[0]), reinterpret_cast<void*>(word[1]), word[2], patience);
 }
 
-Answer try_at_once(const Request& request, Progress& progress, router::Files& files) {
-  if (request.number == SYS_pread64) return read_at_place(request, files);
-  if (const std::int64_t refused = refuse_own(request); refused != 0) [[unlikely]]
-    return {.value = refused};
-  if (request.row < 0) {
-    if (!answers_from_memory(request.number)) return sleep_or_wait(request, progress);
-    return {.value = pass_on(request, files)};
-  }
+// A call with a wrapper. Expects its memory brought in, and judged.
+Answer try_row(const Request& request, Progress& progress, router::Files& files) {
   const calls::Shape& row = calls::shapes[request.row];
-  if (row.number == calls::nop_number) return {};
-  if (is_fault(request)) return resolve_alone(request, backend::Reading::cached_only);
-  const std::int64_t missing = bring_in_arguments(request, backend::Reading::cached_only);
-  if (missing == -EAGAIN) return {.would_wait = true};
-  if (missing != 0) return {.value = missing};
   if (is_transfer(row)) {
     if (progress.bytes == 0) {
       if (const auto count = read_at_position(request, files, router::Patience::none)) {
@@ -159,27 +149,62 @@ Answer try_at_once(const Request& request, Progress& progress, router::Files& fi
   return sleep_or_wait(request, progress);
 }
 
+Answer try_judged_row(const Request& request, Progress& progress, router::Files& files) {
+  Answer answer;
+  const std::int64_t value = request.parts->make_call(request, [&](const Request& judged) {
+    answer = try_row(judged, progress, files);
+    return answer.would_wait ? -EAGAIN : answer.value;
+  });
+  if (!answer.would_wait) answer.value = value;
+  return answer;
+}
+
+Answer try_at_once(const Request& request, Progress& progress, router::Files& files) {
+  if (request.number == SYS_pread64) return read_at_place(request, files);
+  if (const std::int64_t refused = refuse_own(request); refused != 0) [[unlikely]]
+    return {.value = refused};
+  if (request.row < 0) {
+    if (!answers_from_memory(request.number)) return sleep_or_wait(request, progress);
+    return {.value = pass_on(request, files)};
+  }
+  if (request.number == calls::nop_number) return {};
+  if (is_fault(request)) return resolve_alone(request, backend::Reading::cached_only);
+  const std::int64_t missing = bring_in_arguments(request, backend::Reading::cached_only);
+  if (missing == -EAGAIN) return {.would_wait = true};
+  if (missing != 0) return {.value = missing};
+  if (request.parts != nullptr) [[unlikely]]
+    return try_judged_row(request, progress, files);
+  return try_row(request, progress, files);
+}
+
+std::int64_t wait_for_row(const Request& request, Progress& progress, Interruption interruption,
+                          router::Files& files) {
+  const calls::Shape& row = calls::shapes[request.row];
+  if (is_transfer(row)) {
+    if (progress.bytes == 0) {
+      const auto count = read_at_position(request, files, router::Patience::endless);
+      if (count) return *count;
+    }
+    return transfer_waiting(request, progress, interruption, files);
+  }
+  if (is_vector(row)) return vector_waiting(request, progress, interruption, files);
+  if (is_message(row)) return message_waiting(request, progress, interruption);
+  if (row.number == SYS_connect) return connect_waiting(request, progress);
+  if (const auto answer = wait_for_polls(request, progress)) return *answer;
+  return pass_on(request, files);
+}
+
 std::int64_t wait_and_execute(const Request& request, Progress& progress, Interruption interruption,
                               router::Files& files) {
   if (const std::int64_t refused = refuse_own(request); refused != 0) return refused;
-  if (request.row >= 0) {
-    if (is_fault(request)) return resolve_alone(request, backend::Reading::blocking).value;
-    const std::int64_t missing = bring_in_arguments(request, backend::Reading::blocking);
-    if (missing != 0) return missing;
-    const calls::Shape& row = calls::shapes[request.row];
-    if (is_transfer(row)) {
-      if (progress.bytes == 0) {
-        const auto count = read_at_position(request, files, router::Patience::endless);
-        if (count) return *count;
-      }
-      return transfer_waiting(request, progress, interruption, files);
-    }
-    if (is_vector(row)) return vector_waiting(request, progress, interruption, files);
-    if (is_message(row)) return message_waiting(request, progress, interruption);
-    if (row.number == SYS_connect) return connect_waiting(request, progress);
-    if (const auto answer = wait_for_polls(request, progress)) return *answer;
-  }
-  return pass_on(request, files);
+  if (request.row < 0) return pass_on(request, files);
+  if (is_fault(request)) return resolve_alone(request, backend::Reading::blocking).value;
+  const std::int64_t missing = bring_in_arguments(request, backend::Reading::blocking);
+  if (missing != 0) return missing;
+  if (request.parts == nullptr) return wait_for_row(request, progress, interruption, files);
+  return request.parts->make_call(request, [&](const Request& judged) {
+    return wait_for_row(judged, progress, interruption, files);
+  });
 }
 
 }  // namespace

@@ -126,8 +126,8 @@ TEST_P(PolicyFile, calls_reach_no_memory_but_that_of_kernels) {
   const auto twice = [](In<char> letters) { return 2 * letters.size(); };
   ASSERT_TRUE(runtime.provide("twice", twice).ok());
 
-  std::array<long, 7> permitted{};
-  std::array<long, 9> refused{};
+  std::array<long, 9> permitted{};
+  std::array<long, 11> refused{};
   std::array<int, 2> functions{};
   launch(runtime, 1, 1, [&] {
     char letters[4] = {};
@@ -138,6 +138,9 @@ TEST_P(PolicyFile, calls_reach_no_memory_but_that_of_kernels) {
     permitted[4] = k2k::write(k2k::work_item, pipe.out(), "text", 4);
     permitted[5] = k2k::access(k2k::work_item, "/", R_OK);
     permitted[6] = k2k::print_to(k2k::work_item, pipe.out(), "{}", 7).error();
+    const iovec parts[2] = {{letters, 2}, {shared, 4}};
+    permitted[7] = k2k::preadv(k2k::work_item, file.fd, parts, 2, 0);
+    permitted[8] = k2k::syscall(k2k::work_item, k2k::strong, __NR_preadv, file.fd, parts, 2, 0);
     refused[0] = k2k::pread(k2k::work_item, file.fd, secret.data(), 4, 0);
     refused[1] = k2k::read(k2k::work_item, file.fd, secret.data(), 4);
     refused[2] = k2k::write(k2k::work_item, pipe.out(), secret.data(), 4);
@@ -148,13 +151,15 @@ TEST_P(PolicyFile, calls_reach_no_memory_but_that_of_kernels) {
     refused[7] = k2k::syscall(k2k::work_item, k2k::strong, __NR_mprotect, whole_page, page, 0);
     const iovec piece{secret.data(), 4};
     refused[8] = k2k::syscall(k2k::work_item, k2k::strong, __NR_readv, file.fd, &piece, 1);
+    refused[9] = k2k::preadv(k2k::work_item, file.fd, &piece, 1, 0);
+    refused[10] = k2k::syscall(k2k::work_item, k2k::strong, __NR_vmsplice, pipe.out(), &piece, 1);
     functions[0] = k2k::host_call<std::size_t>(k2k::work_item, "twice", k2k::in(shared, 4)).error();
     functions[1] =
         k2k::host_call<std::size_t>(k2k::work_item, "twice", k2k::in(secret.data(), 4)).error();
   });
-  EXPECT_EQ(permitted, (std::array<long, 7>{4, 4, 4, 4, 4, 0, 0}));
-  EXPECT_EQ(refused, (std::array<long, 9>{-EFAULT, -EFAULT, -EFAULT, -EFAULT, -EFAULT, -EFAULT,
-                                          -EFAULT, -EFAULT, -EACCES}));
+  EXPECT_EQ(permitted, (std::array<long, 9>{4, 4, 4, 4, 4, 0, 0, 6, 6}));
+  EXPECT_EQ(refused, (std::array<long, 11>{-EFAULT, -EFAULT, -EFAULT, -EFAULT, -EFAULT, -EFAULT,
+                                           -EFAULT, -EFAULT, -EFAULT, -EFAULT, -EACCES}));
   EXPECT_EQ(functions, (std::array<int, 2>{0, EFAULT}));
   EXPECT_EQ(std::count(secret.begin(), secret.end(), 's'), static_cast<long>(secret.size()));
   runtime.free_shared(shared);
@@ -166,7 +171,8 @@ TEST_P(PolicyFile, calls_reach_no_memory_but_that_of_kernels) {
   const std::string text{std::istreambuf_iterator<char>(audit), {}};
   EXPECT_NE(text.find(": pread64: EFAULT: argument 1 names 4 bytes at 0x"), std::string::npos)
       << text;
-  EXPECT_NE(text.find(": readv: EACCES: the memory of the call cannot be confined"),
+  EXPECT_NE(text.find(": readv: EFAULT: a piece names 4 bytes at 0x"), std::string::npos) << text;
+  EXPECT_NE(text.find(": vmsplice: EACCES: the memory of the call cannot be confined"),
             std::string::npos)
       << text;
 }

@@ -23,6 +23,7 @@
 #include "server/pool/stage.hpp"
 #include "services/fake_backend_fixture.hpp"
 #include "services/rules/call_rules.hpp"
+#include "services/rules/part_copies.hpp"
 #include "tests/simulation/hooks.hpp"
 #include "tests/simulation/world.hpp"
 
@@ -466,6 +467,10 @@ std::int64_t CallRules::judge_memory(const Request&, const backend::Backend&, co
   return 0;
 }
 void CallRules::refused(const Request&, std::int64_t) {}
+std::int64_t PartCopies::make_call(const Request&,
+                                   const std::function<std::int64_t(const Request&)>&) const {
+  std::abort();
+}
 
 Answer execute_without_waiting(const Request& request, Progress&, router::Files&) {
   if (request.row < 0) return {0, true, {}};

@@ -133,7 +133,8 @@ bool BottomHalf::permits_reads(const services::CallRules* rules) {
 
 inline services::CallJudge& BottomHalf::judge_of(Pass& pass) const {
   if (!pass.judge) {
-    pass.judge.emplace(*backend_, hides_memory_, *files_, rules_, pass.how.openness, &judgements_);
+    pass.judge.emplace(*backend_, hides_memory_, *files_, rules_, pass.how.openness, &judgements_,
+                       &parts_);
   }
   return *pass.judge;
 }

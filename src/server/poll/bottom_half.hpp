@@ -17,6 +17,7 @@
 #include "server/settings/config.hpp"
 #include "services/policy.hpp"
 #include "services/rules/judgements.hpp"
+#include "services/rules/part_copies.hpp"
 #include "services/services.hpp"
 
 namespace k2k::services {
@@ -120,7 +121,8 @@ class BottomHalf {
         busy_rows_(std::make_unique<std::atomic_flag[]>(area.wave_count)),
         open_rows_(hides_memory_, rules),
         judgements_(hides_memory_ || rules != nullptr ? services::Judgements(hides_memory_, rules)
-                                                      : services::Judgements()) {}
+                                                      : services::Judgements()),
+        parts_(rules, backend, files) {}
 
   // Moves every ready slot that the bundle names to processing. Answers calls that never block and
   // refused requests, and appends their rows to `answered`; appends all others to `batch`. Skips
@@ -153,8 +155,9 @@ class BottomHalf {
   std::uint64_t row_lanes_;  // The lanes that a row has.
   std::unique_ptr<std::atomic_flag[]> busy_rows_;
   services::OpenRows open_rows_;
-  // Of no call where no row needs one. The last member: a pass needs the others, in one line.
+  // Of no call where no row needs one. Behind the other members: a pass needs these, in one line.
   services::Judgements judgements_;
+  services::PartCopies parts_;
 };
 
 }  // namespace k2k::server

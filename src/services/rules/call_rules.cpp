@@ -126,24 +126,23 @@ std::int64_t CallRules::judge_host_call(const Request& request) {
 std::int64_t CallRules::judge(const Request& request) {
   if (request.number == calls::host_call_number) return judge_host_call(request);
   if (request.number >= call_number_end) return 0;
-  const auto refuse = [&](std::int64_t value, std::string_view why) {
-    audit_.refused(request, value, why);
-    return value;
+  const auto refused = [&](std::int64_t value, std::string_view why) {
+    return refuse(request, value, why);
   };
   switch (verdicts_[request.number]) {
     case Verdict::open:
     case Verdict::confined:
       return 0;
     case Verdict::unknown:
-      return refuse(-ENOSYS, known_calls_only);
+      return refused(-ENOSYS, known_calls_only);
     case Verdict::privileged:
-      return refuse(-EPERM,
-                    "the call acts on the machine or on other processes; server.policy = \"any\" "
-                    "permits it");
+      return refused(-EPERM,
+                     "the call acts on the machine or on other processes; server.policy = \"any\" "
+                     "permits it");
     case Verdict::refused:
-      return refuse(-EPERM, "the policy refuses the call");
+      return refused(-EPERM, "the policy refuses the call");
     case Verdict::unconfined:
-      return refuse(-EACCES, "the call cannot be confined to roots");
+      return refused(-EACCES, "the call cannot be confined to roots");
     case Verdict::family: {
       const auto family = static_cast<int>(request.arguments[0]);
       const bool permitted =
@@ -151,11 +150,11 @@ std::int64_t CallRules::judge(const Request& request) {
                                        family) != wanted_.families->end()
                            : family != AF_UNIX;  // It reaches sockets by paths, beside the roots.
       if (permitted) return 0;
-      return refuse(-EACCES, fmt::format("the policy refuses address family {}", family));
+      return refused(-EACCES, fmt::format("the policy refuses address family {}", family));
     }
     case Verdict::target:
       if (may_be_sent(request)) return 0;
-      return refuse(-EPERM, "the policy refuses the target of the signal");
+      return refused(-EPERM, "the policy refuses the target of the signal");
   }
   return -EPERM;
 }
@@ -165,9 +164,12 @@ std::int64_t CallRules::judge_memory(const Request& request, const backend::Back
   if (!memory_) return 0;
   const std::optional<MemoryRanges::Refusal> refusal =
       memory_->refusal(request, backend, registered);
-  if (!refusal) return 0;
-  audit_.refused(request, refusal->value, refusal->why);
-  return refusal->value;
+  return refusal ? refuse(request, refusal->value, refusal->why) : 0;
+}
+
+std::int64_t CallRules::refuse(const Request& request, std::int64_t value, std::string_view why) {
+  audit_.refused(request, value, why);
+  return value;
 }
 
 bool CallRules::refuses(std::uint16_t number) const {

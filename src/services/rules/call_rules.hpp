@@ -4,7 +4,8 @@
 //
 //   judge()    as a request is accepted: by the call's number, the address family of a socket, the
 //              process that a signal goes to, the name of a host function
-//   judge_memory()  then: by the memory that its pointers name (memory_ranges.hpp)
+//   judge_memory()  then: by the memory that its pointers name (memory_ranges.hpp); at each try,
+//                   part_copies.hpp judges the memory that this memory names
 //   perform()  instead of the call, where paths are confined to roots (rooted_files.hpp)
 //
 // The rules permit no further call: a call that every policy refuses stays refused
@@ -20,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -66,11 +68,17 @@ class CallRules {
   // 0, or -EFAULT or -EACCES where memory is confined (MemoryRanges::refusal).
   [[nodiscard]] std::int64_t judge_memory(const Request& request, const backend::Backend& backend,
                                           const Ranges& registered);
+  // Must PartCopies make the call?
+  [[nodiscard]] bool judges_parts_of(std::uint16_t number) const {
+    return memory_ && memory_->of(number) == MemoryRanges::Use::parts;
+  }
   // Null: the rules say nothing of memory.
   [[nodiscard]] const MemoryRanges* memory() const { return memory_ ? &*memory_ : nullptr; }
   // Writes to the audit log that the policy refuses the request, whatever the rules are: -EPERM, a
   // call that every policy refuses; -ENOSYS, a call that is unknown to it.
   void refused(const Request& request, std::int64_t value);
+  // Writes that the rules refuse it. Returns `value`.
+  std::int64_t refuse(const Request& request, std::int64_t value, std::string_view why);
 
   // True: perform() makes the call.
   [[nodiscard]] bool confines(std::uint16_t number) const {

@@ -21,7 +21,8 @@ namespace {
 
 using calls::Kind;
 
-// Their memory holds further addresses, or their words name memory beside their pointers.
+// Their memory holds further addresses that PartCopies does not judge, or their words name memory
+// beside their pointers.
 constexpr std::uint16_t follow_memory[] = {
     SYS_setsockopt,    // A filter of SO_ATTACH_FILTER.
     SYS_vmsplice,      // Pieces, which Linux keeps.
@@ -40,10 +41,12 @@ constexpr std::uint16_t follow_memory[] = {
     SYS_quotactl_fd,
 };
 
+// Of vectors, the elements: their pieces are judged beside them.
 constexpr bool only_reads(Kind kind) {
   return calls::is_one_of(kind, Kind::path, Kind::in_bytes, Kind::in_struct, Kind::in_sized,
                           Kind::text, Kind::in_array, Kind::in_letter, Kind::in_nodes,
-                          Kind::in_handle, Kind::in_self_sized);
+                          Kind::in_handle, Kind::in_self_sized, Kind::in_pieces, Kind::out_pieces,
+                          Kind::in_piece, Kind::in_content, Kind::out_content, Kind::in_message);
 }
 
 bool is_number(Kind kind) {
@@ -122,10 +125,12 @@ MemoryRanges::Use MemoryRanges::use_of(std::uint16_t number) {
   Use use = Use::nothing;
   for (const calls::Extent& parameter : calls::shapes[row].parameters) {
     // Linux may write more than the row knows.
-    if (calls::is_nested(parameter.kind) || parameter.kind == Kind::out_limited) {
-      return Use::unconfined;
+    if (parameter.kind == Kind::out_limited) return Use::unconfined;
+    if (calls::is_nested(parameter.kind)) {
+      use = Use::parts;
+    } else if (!is_number(parameter.kind) && use == Use::nothing) {
+      use = Use::known;
     }
-    if (!is_number(parameter.kind)) use = Use::known;
   }
   return use;
 }
@@ -167,6 +172,7 @@ std::optional<MemoryRanges::Refusal> MemoryRanges::refusal(const Request& reques
     case Use::unconfined:
       return Refusal{-EACCES, "the memory of the call cannot be confined to memory.ranges"};
     case Use::known:
+    case Use::parts:
       break;
   }
   const calls::Shape& row = calls::shapes[calls::find(request.number)];

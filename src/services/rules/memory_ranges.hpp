@@ -3,8 +3,9 @@
 // the program gives, or both.
 //
 // The host judges words of the request, which it has copied. Memory that holds further addresses
-// could change after such a judgement, so calls that follow these are refused as a whole, and so
-// are calls whose memory K2K does not know.
+// could change after such a judgement: part_copies.hpp copies and judges the structures of which
+// the table of calls has the form. All other calls that follow memory are refused as a whole, and
+// so are calls whose memory K2K does not know.
 //
 // Threading: immutable; any thread. refusal() may take a lock of the device's allocator.
 
@@ -40,6 +41,7 @@ class MemoryRanges {
   enum class Use : std::uint8_t {
     nothing,     // The call names no memory.
     known,       // refusal() judges each pointer and address.
+    parts,       // Likewise, and PartCopies judges what the memory behind them names.
     unconfined,  // The call reaches memory that its words do not tell.
   };
   static Use use_of(std::uint16_t number);

@@ -162,9 +162,9 @@ TEST_F(MemoryRangesTest, mappings_change_within_the_ranges_alone) {
 
 TEST_F(MemoryRangesTest, calls_whose_memory_their_words_do_not_tell_are_refused) {
   make({.of_kernels = true});
-  for (const int number : {SYS_readv, SYS_writev, SYS_sendmsg, SYS_recvmsg, SYS_recvmmsg,
-                           SYS_preadv2, SYS_vmsplice, SYS_setsockopt, SYS_getsockopt, SYS_keyctl,
-                           SYS_pselect6, SYS_futex_waitv, SYS_signalfd4, SYS_io_getevents, 999}) {
+  for (const int number :
+       {SYS_vmsplice, SYS_setsockopt, SYS_getsockopt, SYS_keyctl, SYS_process_vm_readv,
+        SYS_futex_waitv, SYS_signalfd4, SYS_io_getevents, SYS_io_pgetevents, 999}) {
     EXPECT_EQ(answer(number, {0, inside, 1, inside}), -EACCES) << number;
   }
   EXPECT_EQ(answer(SYS_ioctl, {0, TCGETS, inside}), 0);
@@ -176,6 +176,24 @@ TEST_F(MemoryRangesTest, calls_whose_memory_their_words_do_not_tell_are_refused)
   EXPECT_EQ(answer(SYS_semctl, {1, 0, 13, inside, 4}), 0);
   EXPECT_EQ(answer(SYS_fcntl, {0, F_SETLK, wild}), -EFAULT);
   EXPECT_EQ(answer(SYS_fcntl, {0, F_DUPFD, wild}), 0) << "a number";
+}
+
+// Their structures lie in the ranges, too: part_copies_test.cpp has what they name.
+TEST_F(MemoryRangesTest, structures_of_vectors_and_messages_lie_within_the_ranges) {
+  make({.of_kernels = true});
+  for (const int number : {SYS_readv, SYS_writev, SYS_preadv, SYS_pwritev, SYS_preadv2,
+                           SYS_pwritev2, SYS_sendmsg, SYS_recvmsg, SYS_sendmmsg, SYS_recvmmsg}) {
+    EXPECT_EQ(MemoryRanges::use_of(static_cast<std::uint16_t>(number)), MemoryRanges::Use::parts);
+    EXPECT_EQ(answer(number, {0, inside, 1}), 0) << number;
+    EXPECT_EQ(answer(number, {0, wild, 1}), -EFAULT) << number;
+    EXPECT_EQ(answer(number, {0, inside + 8192 - 15, 1}), -EFAULT) << number;
+  }
+  EXPECT_EQ(answer(SYS_readv, {0, constant, 4}), 0) << "an element is read";
+  EXPECT_EQ(answer(SYS_sendmsg, {0, constant, 0}), 0);
+  EXPECT_EQ(answer(SYS_recvmsg, {0, constant, 0}), -EFAULT) << "lengths are written";
+  EXPECT_EQ(answer(SYS_sendmmsg, {0, constant, 1}), -EFAULT);
+  EXPECT_EQ(answer(SYS_pselect6, {1, inside, 0, 0, 0, inside + 64}), 0);
+  EXPECT_EQ(answer(SYS_pselect6, {1, inside, 0, 0, 0, wild}), -EFAULT);
 }
 
 // A device of another maker may say nothing of the memory that it gives to kernels.
@@ -243,7 +261,7 @@ TEST_F(MemoryRangesTest, calls_without_memory_stay_unjudged_and_refusals_are_wri
   EXPECT_TRUE(rules.permits_all(SYS_getpid));
   EXPECT_FALSE(rules.permits(SYS_pread64)) << "no read is made on the spot";
   EXPECT_FALSE(rules.permits_all(calls::host_call_number));
-  EXPECT_FALSE(rules.refuses(SYS_readv)) << "K2K makes such calls for itself, behind walls, too";
+  EXPECT_FALSE(rules.refuses(SYS_keyctl)) << "K2K makes such calls for itself, behind walls, too";
   const OpenRows open(false, &rules);
   EXPECT_TRUE(open.has(static_cast<std::int16_t>(calls::find(SYS_getpid))));
   EXPECT_FALSE(open.has(static_cast<std::int16_t>(calls::find(SYS_read))));
