@@ -18,12 +18,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 #include "base/cores.hpp"
 #include "cli/watch/bpf/readiness.hpp"
 #include "control/folder.hpp"
 #include "host/holders.hpp"
 #include "host/limit.hpp"
+#include "runtime/settings/policy_file.hpp"
 
 namespace k2k::cli {
 
@@ -278,6 +280,74 @@ Check seccomp() {
           "use a Linux with CONFIG_SECCOMP_FILTER, and allow seccomp in the container's profile"};
 }
 
+// The lowest and the first unusable address of a program on x86-64; a fixed mapping below the first
+// needs a privilege.
+constexpr std::uint64_t address_least = 65'536;
+constexpr std::uint64_t address_end = (std::uint64_t{1} << 47) - 4096;
+
+std::string range_text(const PolicyMemory::Range& range) {
+  return fmt::format("{:#x}+{}", range.address, range.bytes);
+}
+
+// Two of the ranges that overlap; nullptr: none.
+const PolicyMemory::Range* range_in_another(const std::vector<PolicyMemory::Range>& ranges) {
+  for (const PolicyMemory::Range& range : ranges) {
+    for (const PolicyMemory::Range& other : ranges) {
+      if (&range != &other && range.address >= other.address &&
+          range.address - other.address < other.bytes) {
+        return &range;
+      }
+    }
+  }
+  return nullptr;
+}
+
+// A policy is read here as a runtime reads it. The addresses are of another process than this one.
+Check memory_ranges(const RuntimeConfig& config) {
+  const std::string why =
+      "a kernel's calls reach all memory of the process, unless a policy names ranges";
+  const auto check = [&why](Grade grade, std::string found, std::string fix = "") {
+    return Check{"memory ranges", grade, std::move(found), why, std::move(fix)};
+  };
+  if (config.server.policy_file.empty()) return check(Grade::ok, "none: server.policy is no file");
+  const Result<PolicyMemory> memory = memory_of_policy(config.server.policy_file);
+  if (!memory) return check(Grade::fail, memory.error().message, "mend what it names");
+  if (!memory.value().is_confined) return check(Grade::ok, "none: the policy has no memory.ranges");
+  const std::vector<PolicyMemory::Range>& ranges = memory.value().ranges;
+  const bool of_kernels = memory.value().of_kernels;
+  if (!of_kernels && ranges.empty()) {
+    return check(Grade::warn, "an empty list: no call can name memory",
+                 "memory.ranges = [\"kernels\"]");
+  }
+  const auto beyond = std::ranges::find_if(ranges, [](const PolicyMemory::Range& range) {
+    return range.address < address_least || range.address >= address_end ||
+           range.bytes > address_end - range.address;
+  });
+  if (beyond != ranges.end()) {
+    return check(Grade::warn,
+                 fmt::format("{} is not mapped as a whole in any program: addresses are {:#x} to "
+                             "{:#x}",
+                             range_text(*beyond), address_least, address_end - 1),
+                 "let the program name the address and the bytes of its own memory");
+  }
+  std::string found = of_kernels ? "\"kernels\"" : "";
+  if (!ranges.empty()) {
+    found += fmt::format(
+        "{}{} of the program's addresses; only that process knows whether {} "
+        "mapped there",
+        of_kernels ? " and " : "", ranges.size(), ranges.size() == 1 ? "it is" : "they are");
+  }
+  if (!of_kernels) {
+    return check(Grade::warn, found + "; without \"kernels\", wrappers and stacks are refused",
+                 "add \"kernels\" to memory.ranges");
+  }
+  if (const PolicyMemory::Range* const inner = range_in_another(ranges); inner != nullptr) {
+    return check(Grade::warn, fmt::format("{}; {} begins in another", found, range_text(*inner)),
+                 "name one range for both: a buffer must lie in one of them");
+  }
+  return check(Grade::ok, found);
+}
+
 Check host_limit() {
   const std::string why = "the administrator's limit on the CPU time of all runtimes' requests";
   const host::Place place = host::place_of(host::override_path());
@@ -354,28 +424,12 @@ Check round_trip(const RuntimeConfig& config) {
 }  // namespace
 
 std::vector<Check> examine(const RuntimeConfig& config) {
-  return {kernel_version(),
-          processors(),
-          clock_source(),
-          io_uring(),
-          nowait_reads(),
-          cachestat(),
-          membarrier(),
-          userfaultfd(),
-          open_files(),
-          locked_memory(),
-          memory_maps(config),
-          overcommit(config),
-          huge_pages(),
-          schedule_statistics(),
-          pressure(),
-          seccomp(),
-          landlock(),
-          host_limit(),
-          control_socket(config),
-          graphics_processor(),
-          tracepoints(),
-          round_trip(config)};
+  return {kernel_version(),     processors(),          clock_source(),      io_uring(),
+          nowait_reads(),       cachestat(),           membarrier(),        userfaultfd(),
+          open_files(),         locked_memory(),       memory_maps(config), overcommit(config),
+          huge_pages(),         schedule_statistics(), pressure(),          seccomp(),
+          landlock(),           memory_ranges(config), host_limit(),        control_socket(config),
+          graphics_processor(), tracepoints(),         round_trip(config)};
 }
 
 }  // namespace k2k::cli

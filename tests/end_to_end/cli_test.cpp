@@ -245,39 +245,6 @@ TEST_F(Cli, every_manual_page_that_is_listed_can_be_printed) {
   EXPECT_GE(count, 8);
 }
 
-TEST_F(Cli, doctor_grades_every_check) {
-  const Outcome outcome = k2k("doctor --json");
-  bool failed = false;
-  for (const json& check : json::parse(outcome.out)) {
-    const std::string grade = check["grade"];
-    EXPECT_TRUE(grade == "ok" || grade == "warn" || grade == "fail");
-    EXPECT_TRUE(grade == "ok" || check["fix"] != "") << check;
-    EXPECT_NE(check["why"], "") << check;
-    failed = failed || grade == "fail";
-  }
-  EXPECT_EQ(outcome.status, failed ? 1 : 0);
-}
-
-TEST_F(Cli, doctor_names_the_walls_that_the_kernel_lacks) {
-  // 0: the check of this name warns, and names the reason and a remedy.
-  const auto warning_without = [this](unsigned number, const std::string& name) {
-    return io::where_refused(number, ENOSYS, [&] {
-      for (const json& check : json::parse(k2k("doctor --json").out)) {
-        if (check["name"] != name) continue;
-        const std::string fix = check["fix"];
-        const bool warns = check["grade"] == "warn" &&
-                           check["found"] == "Function not implemented" &&
-                           fix.find("profile") != std::string::npos;
-        return warns ? 0 : 1;
-      }
-      return 2;
-    });
-  };
-  constexpr unsigned landlock_create_ruleset_number = 444;
-  EXPECT_EQ(warning_without(SYS_seccomp, "seccomp"), 0);
-  EXPECT_EQ(warning_without(landlock_create_ruleset_number, "Landlock"), 0);
-}
-
 TEST_F(Cli, calls_are_listed_as_data) {
   const json shown = json::parse(k2k("calls --json").out);
   const json& calls = shown["calls"];

@@ -381,6 +381,33 @@ class PolicyReader {
   std::optional<Error> error_;
 };
 
+// What names the policy in a message, and how to mend it.
+struct Source {
+  bool is_text;
+  std::string path;
+  std::string_view mend;
+};
+Source source_of(const std::string& setting) {
+  const bool is_text = is_policy_text(setting);
+  return {is_text, is_text ? "server.policy" : setting, is_text ? text_mend : policy_mend};
+}
+
+Result<WantedRules> read_wanted(const std::string& setting) {
+  const Source source = source_of(setting);
+  const Result<std::string> text =
+      source.is_text ? Result<std::string>(setting) : read_toml_text(source.path, policy_mend);
+  if (!text) return text.error();
+  try {
+    const toml::table table = toml::parse(text.value(), source.path);
+    return PolicyReader(source.path).read(table);
+  } catch (const toml::parse_error& error) {
+    return Error{EINVAL, fmt::format("{}:{}:{}: {}; expected: TOML, such as [calls] and, on the "
+                                     "next line, refuse = [\"socket\"]",
+                                     source.path, error.source().begin.line,
+                                     error.source().begin.column, error.description())};
+  }
+}
+
 }  // namespace
 
 bool is_policy_text(std::string_view setting) {
@@ -388,25 +415,26 @@ bool is_policy_text(std::string_view setting) {
 }
 
 Result<std::shared_ptr<services::CallRules>> read_policy(const std::string& setting) {
-  const bool is_text = is_policy_text(setting);
-  const std::string path = is_text ? "server.policy" : setting;
-  const std::string_view mend = is_text ? text_mend : policy_mend;
-  const Result<std::string> text =
-      is_text ? Result<std::string>(setting) : read_toml_text(path, policy_mend);
-  if (!text) return text.error();
-  try {
-    const toml::table table = toml::parse(text.value(), path);
-    const Result<WantedRules> wanted = PolicyReader(path).read(table);
-    if (!wanted) return wanted.error();
-    auto rules = services::CallRules::create(wanted.value());
-    if (rules) return rules;
-    return Error{rules.error().code, fmt::format("{}: {}; {}", path, rules.error().message, mend)};
-  } catch (const toml::parse_error& error) {
-    return Error{EINVAL, fmt::format("{}:{}:{}: {}; expected: TOML, such as [calls] and, on the "
-                                     "next line, refuse = [\"socket\"]",
-                                     path, error.source().begin.line, error.source().begin.column,
-                                     error.description())};
+  const Result<WantedRules> wanted = read_wanted(setting);
+  if (!wanted) return wanted.error();
+  auto rules = services::CallRules::create(wanted.value());
+  if (rules) return rules;
+  const Source source = source_of(setting);
+  return Error{rules.error().code,
+               fmt::format("{}: {}; {}", source.path, rules.error().message, source.mend)};
+}
+
+Result<PolicyMemory> memory_of_policy(const std::string& setting) {
+  const Result<WantedRules> wanted = read_wanted(setting);
+  if (!wanted) return wanted.error();
+  PolicyMemory memory;
+  if (!wanted.value().memory) return memory;
+  memory.is_confined = true;
+  memory.of_kernels = wanted.value().memory->of_kernels;
+  for (const WantedMemory::Range& range : wanted.value().memory->ranges) {
+    memory.ranges.push_back({range.first, range.bytes});
   }
+  return memory;
 }
 
 }  // namespace k2k

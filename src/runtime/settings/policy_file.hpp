@@ -4,9 +4,11 @@
 //
 // Threading: any thread.
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 
@@ -25,5 +27,18 @@ bool is_policy_text(std::string_view setting);
 // line and column, and what is expected there: EINVAL (malformed, or contradictory), and those of
 // reading the file, its roots and its audit log.
 Result<std::shared_ptr<services::CallRules>> read_policy(const std::string& setting);
+
+// What a policy says of memory.
+struct PolicyMemory {
+  struct Range {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+  };
+  bool is_confined = false;  // The policy has memory.ranges, perhaps an empty list.
+  bool of_kernels = false;
+  std::vector<Range> ranges{};  // Those that the program names.
+};
+// As read_policy(), but opens no audit log.
+Result<PolicyMemory> memory_of_policy(const std::string& setting);
 
 }  // namespace k2k

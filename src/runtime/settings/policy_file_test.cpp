@@ -176,6 +176,24 @@ TEST_F(PolicyFileTest, names_memory_by_its_address_or_as_that_of_kernels) {
   EXPECT_TRUE(unused.ends_with(", ... in calls.allow, or remove the list")) << unused;
 }
 
+TEST(MemoryOfPolicy, is_told_and_no_audit_log_is_made) {
+  const std::string audit = "[audit]\nfile = \"/k2k-none/log\"\n";
+  const auto told = [&](const std::string& text) { return memory_of_policy(text + audit); };
+  EXPECT_FALSE(told("default = \"any\"\n").value().is_confined);
+  const PolicyMemory none = told("[memory]\nranges = []\n").value();
+  EXPECT_TRUE(none.is_confined);
+  EXPECT_FALSE(none.of_kernels);
+  EXPECT_TRUE(none.ranges.empty());
+  const PolicyMemory both =
+      told("[memory]\nranges = [\"kernels\", \"0x1000+16\", \"0x3000+4096\"]\n").value();
+  EXPECT_TRUE(both.of_kernels);
+  ASSERT_EQ(both.ranges.size(), 2u);
+  EXPECT_EQ(both.ranges[1].address, 0x3000u);
+  EXPECT_EQ(both.ranges[1].bytes, 4096u);
+  EXPECT_EQ(told("[memory]\nranges = 7\n").error().code, EINVAL);
+  EXPECT_EQ(memory_of_policy("/k2k-none.toml").error().code, ENOENT);
+}
+
 TEST_F(PolicyFileTest, refuses_contradictions) {
   EXPECT_EQ(
       complaint("[calls]\nallow = [\"read\"]\nrefuse = [\"read\"]\n"),
