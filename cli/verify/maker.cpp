@@ -12,6 +12,7 @@
 #include "base/system_call.hpp"
 #include "calls/rows.hpp"
 #include "cli/doctor_checks.hpp"
+#include "runtime/settings/policy_file.hpp"
 
 namespace k2k::cli::verify {
 
@@ -19,9 +20,8 @@ namespace {
 
 RuntimeConfig config_of(Maker maker) {
   RuntimeConfig config;
-  // As `any`, but the refusals, which are expected, leave no lines on standard error.
   config.server.policy = server::CallPolicy::file;
-  config.server.policy_file = "default = \"any\"\n[audit]\nfile = \"/dev/null\"\n";
+  config.server.policy_file = any_without_a_log;
   config.operator_settings = false;
   config.control.socket = false;
   if (maker == Maker::gpu) {

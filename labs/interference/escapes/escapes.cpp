@@ -29,6 +29,7 @@
 #include "labs/interference/governor/observer.hpp"
 #include "labs/interference/governor/study.hpp"
 #include "labs/interference/limited_place.hpp"
+#include "runtime/settings/policy_file.hpp"
 
 namespace k2k::labs::escapes {
 
@@ -301,9 +302,8 @@ Result<Found> measure(const RuntimeConfig& base, const Attempt& attempt, std::ui
   RuntimeConfig config = base;
   config.backend = "cpu";
   config.device.compute_units = 1;
-  // As `any`, but what is refused, which is measured, leaves no lines on standard error.
   config.server.policy = server::CallPolicy::file;
-  config.server.policy_file = "default = \"any\"\n[audit]\nfile = \"/dev/null\"\n";
+  config.server.policy_file = any_without_a_log;
   config.server.cap_permille = cap_permille;
   config.server.governor = k2k::governor::Policy::budget;
   std::optional<TemporaryFolder> folder;  // Outlives the attackers.

@@ -20,6 +20,10 @@ namespace k2k {
 
 inline constexpr std::string_view policy_file_ending = ".toml";
 
+// A policy as `any`, but refusals leave no lines: for programs that expect them.
+inline constexpr const char* any_without_a_log =
+    "default = \"any\"\n[audit]\nfile = \"/dev/null\"\n";
+
 // Is the setting the text of a policy? A path ends with policy_file_ending.
 bool is_policy_text(std::string_view setting);
 
