@@ -319,6 +319,18 @@ ordered_json counts_of(const verify::Report& report) {
           {"without_case", of(verify::Outcome::without_case)}};
 }
 
+// Of the calls of the report, the names of those that are unverifiable without the namespace.
+std::vector<std::string> names_of_calls(const verify::Report& report,
+                                        const verify::MissingNamespace& missing) {
+  std::vector<std::string> names;
+  for (const verify::Verdict& verdict : report.verdicts) {
+    if (verdict.outcome == verify::Outcome::unverifiable &&
+        std::ranges::find(missing.calls, verdict.call->number) != missing.calls.end())
+      names.emplace_back(verdict.call->name);
+  }
+  return names;
+}
+
 int print_verified(const Context& context, const verify::Report& report) {
   const ordered_json counts = counts_of(report);
   if (context.json) {
@@ -329,8 +341,16 @@ int print_verified(const Context& context, const verify::Report& report) {
                        {"comparisons", verdict.comparisons},
                        {"notes", verdict.notes}});
     }
-    ordered_json shown = {
-        {"calls", calls}, {"device", report.device}, {"isolated", report.isolated}};
+    ordered_json spaces = ordered_json::array();
+    for (const verify::MissingNamespace& missing : report.missing) {
+      spaces.push_back({{"namespace", missing.name},
+                        {"reason", verify::reason_of(missing)},
+                        {"unverifiable", names_of_calls(report, missing)}});
+    }
+    ordered_json shown = {{"calls", calls},
+                          {"device", report.device},
+                          {"isolated", report.missing.empty()},
+                          {"missing_namespaces", spaces}};
     shown.update(counts);
     return print(shown.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
   }
@@ -343,6 +363,11 @@ int print_verified(const Context& context, const verify::Report& report) {
   std::string line;
   for (const auto& [name, count] : counts.items()) {
     line += fmt::format("{}{} {}", line.empty() ? "" : ", ", name, count.get<int>());
+  }
+  for (const verify::MissingNamespace& missing : report.missing) {
+    const std::vector<std::string> names = names_of_calls(report, missing);
+    line += fmt::format("; unverifiable without the {} namespace: {}", missing.name,
+                        names.empty() ? "none" : fmt::format("{}", fmt::join(names, " ")));
   }
   return print(text_table(rows, context.color) + "\n" + line + "\n");
 }

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include "calls/table.hpp"
 #include "cli/verify/case.hpp"
 #include "cli/verify/maker.hpp"
+#include "cli/verify/namespaces.hpp"
 #include "cli/verify/sandbox.hpp"
 
 namespace k2k::cli::verify {
@@ -269,31 +269,15 @@ std::multimap<std::uint16_t, Case> all_cases() {
   return cases;
 }
 
-void write_text(const char* path, const std::string& text) {
-  const int descriptor = ::open(path, O_WRONLY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  static_cast<void>(::write(descriptor, text.data(), text.size()));
-  ::close(descriptor);
-}
-
-// Namespaces of this process for what has names in the machine. A process without the right to
-// them takes a namespace of users, too, in which it keeps its identity.
-bool isolate() {
-  constexpr int spaces = CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
-  if (::unshare(spaces) == 0) return true;
-  const std::string user = fmt::format("{0} {0} 1", ::geteuid());
-  const std::string group = fmt::format("{0} {0} 1", ::getegid());
-  if (::unshare(spaces | CLONE_NEWUSER) != 0) return false;
-  write_text("/proc/self/setgroups", "deny");
-  write_text("/proc/self/uid_map", user);
-  write_text("/proc/self/gid_map", group);
-  return true;
-}
-
 // "" if the outcome of the call can be compared.
-std::string reason_of(const calls::Entry& call, const IpcErrors& errors) {
+std::string reason_of(const calls::Entry& call, const IpcErrors& errors,
+                      const std::vector<MissingNamespace>& missing) {
   for (const Unverifiable& known : unverifiable) {
     if (known.number == call.number) return known.reason;
+  }
+  for (const MissingNamespace& space : missing) {
+    if (std::ranges::find(space.calls, call.number) != space.calls.end())
+      return reason_of(space) + ": its cases would meet objects of the machine";
   }
   if (call.family != calls::Family::ipc) return "";
   const std::string_view name = call.name;
@@ -317,7 +301,7 @@ std::string reason_of(const calls::Entry& call, const IpcErrors& errors) {
 
 Report verify(Device device, const std::vector<const calls::Entry*>& chosen) {
   Report report;
-  report.isolated = isolate();
+  report.missing = take_namespaces();
   const std::multimap<std::uint16_t, Case> cases = all_cases();
   const IpcErrors missing = errors_of_ipc();
   Verifier verifier(device, {.queue = missing.queue == 0, .system_v = missing.system_v == 0});
@@ -328,7 +312,8 @@ Report verify(Device device, const std::vector<const calls::Entry*>& chosen) {
     const auto [begin, end] = cases.equal_range(entry->number);
     if (const int error = verifier.refusal_of(*entry); error != 0) {
       verifier.expect_refusal(verdict, error);
-    } else if (const std::string reason = reason_of(*entry, missing); !reason.empty()) {
+    } else if (const std::string reason = reason_of(*entry, missing, report.missing);
+               !reason.empty()) {
       verdict.outcome = Outcome::unverifiable;
       verdict.notes.push_back(reason);
     } else if (begin != end) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "calls/entry.hpp"
+#include "cli/verify/namespaces.hpp"
 
 namespace k2k::cli::verify {
 
@@ -35,8 +36,8 @@ struct Verdict {
 struct Report {
   std::vector<Verdict> verdicts;  // Of the calls of the class `ready`, in the given order.
   std::string device;             // Its name.
-  // Network, System V objects and the host's name are those of a namespace of this process.
-  bool isolated = false;
+  // Empty: network, System V objects and the host's name are of namespaces of this process.
+  std::vector<MissingNamespace> missing;
 };
 
 enum class Device : std::uint8_t { cpu, gpu };

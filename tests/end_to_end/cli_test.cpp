@@ -3,12 +3,9 @@
 // Method: runs the binary named by K2K_CLI in a clean environment.
 
 #include <gtest/gtest.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -17,8 +14,6 @@
 #include <sstream>
 #include <string>
 #include <vector>
-
-#include "io/file/refused_calls_fixture.hpp"
 
 namespace k2k::end_to_end::cli_test {
 namespace {
@@ -303,34 +298,6 @@ TEST_F(Cli, calls_of_one_family_are_compared) {
   EXPECT_EQ(shown["ready"], 3);
   EXPECT_EQ(shown["verified"], 3);
   EXPECT_NE(shown["device"], "");
-}
-
-TEST_F(Cli, calls_whose_objects_linux_does_not_make_are_named_with_the_reason) {
-  // 0: the calls of this prefix, and no others, are unverifiable, and no object is left.
-  const auto verified_without = [this](unsigned number, const std::vector<std::string>& prefixes) {
-    return io::where_refused(number, ENOSYS, [&] {
-      const Outcome outcome =
-          k2k("calls --verify --family ipc --json", "TMPDIR=" + folder_ + "/k2k-verify");
-      const json shown = json::parse(outcome.out);
-      int named = 0;
-      for (const json& call : shown["calls"]) {
-        const std::string name = call["name"];
-        const bool missing = std::ranges::any_of(
-            prefixes, [&](const std::string& prefix) { return name.starts_with(prefix); });
-        const bool said =
-            call["outcome"] == "unverifiable" &&
-            std::string(call["notes"][0]).find("Function not implemented") != std::string::npos;
-        // A device that does not reach the host's pages refuses shmat first.
-        if (missing != said && call["outcome"] != "refused") return 1;
-        named += said ? 1 : 0;
-      }
-      if (named < 5 || shown["mismatched"] != 0 || outcome.status != 0) return 2;
-      return std::filesystem::is_empty(folder_ + "/k2k-verify") ? 0 : 3;
-    });
-  };
-  std::filesystem::create_directory(folder_ + "/k2k-verify");
-  EXPECT_EQ(verified_without(SYS_mq_open, {"mq_"}), 0);
-  EXPECT_EQ(verified_without(SYS_msgget, {"msg", "sem", "shm"}), 0);
 }
 
 TEST_F(Cli, calls_of_a_gpu_need_kernels_for_one) {

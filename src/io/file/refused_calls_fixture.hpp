@@ -15,10 +15,14 @@ namespace k2k::io {
 
 inline constexpr int no_filter = 77;
 
-inline bool refuse_call(unsigned number, unsigned code) {
-  std::array<sock_filter, 4> rules = {{
+// `flags`: only where the low word of the first argument has one of these bits; 0: always.
+inline bool refuse_call(unsigned number, unsigned code, unsigned flags = 0) {
+  const unsigned char over = flags == 0 ? 2 : 0;  // The look at the argument.
+  std::array<sock_filter, 6> rules = {{
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, over, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args)),
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, flags, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | code),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   }};
@@ -28,11 +32,11 @@ inline bool refuse_call(unsigned number, unsigned code) {
 }
 
 // The exit status of a child that runs `body` with call `number` failing with `code`; no_filter if
-// the filter cannot be installed.
+// the filter cannot be installed. `flags` as above.
 template <class Body>
-int where_refused(unsigned number, unsigned code, Body body) {
+int where_refused(unsigned number, unsigned code, Body body, unsigned flags = 0) {
   const pid_t child = ::fork();
-  if (child == 0) ::_exit(refuse_call(number, code) ? body() : no_filter);
+  if (child == 0) ::_exit(refuse_call(number, code, flags) ? body() : no_filter);
   int status = -1;
   if (child < 0 || ::waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
   return WEXITSTATUS(status);
