@@ -41,6 +41,23 @@ std::vector<Setup> setups() {
   return all;
 }
 
+std::vector<Setup> setups_behind_walls() {
+  std::vector<Setup> all;
+  for (const Setup& setup : setups()) {
+    if (setup.schedule != backend::Schedule::round_robin || setup.compute_units == 1) continue;
+    if (setup.on_units || setup.backend != "cpu") continue;  // Units that serve have no walls.
+    all.push_back(setup);
+    all.back().walls = true;
+  }
+  return all;
+}
+
+void DeviceUnderTest::SetUp() {
+  if (!GetParam().walls) return;
+  const Result<Runtime> runtime = Runtime::create(config_of(GetParam()));
+  if (!runtime) GTEST_SKIP() << runtime.error().message;
+}
+
 std::string name_of(const testing::TestParamInfo<Setup>& info) {
   if (info.param.backend != "cpu") return info.param.backend;  // It has its own schedule.
   const std::string device =
@@ -73,9 +90,10 @@ RuntimeConfig config_of(const Setup& setup) {
   config.server.shutdown_ms = 200;
   if (setup.on_units) config.server.bottom_half = server::BottomHalfMode::on_unit;
   if (setup.staged) config.server.bottom_half = server::BottomHalfMode::staged;
+  if (setup.walls) config.server.walls = server::WallMode::strict;
   // K2K_SERVER_WALLS=strict runs the suite behind walls.
   const char* const walls = std::getenv("K2K_SERVER_WALLS");
-  if (walls != nullptr && !setup.on_units) {
+  if (walls != nullptr && !setup.on_units && !setup.walls) {
     config.server.walls =
         std::string_view(walls) == "strict" ? server::WallMode::strict : server::WallMode::off;
   }

@@ -36,13 +36,16 @@ struct Setup {
       2;                  // With one, a cpu device shares its memory with no other thread.
   bool on_units = false;  // server.bottom_half = "inline".
   bool staged = false;    // server.bottom_half = "staged".
+  bool walls = false;     // server.walls = "strict".
 };
 inline void PrintTo(const Setup& setup, std::ostream* out) {
   *out << setup.backend << ", schedule " << static_cast<int>(setup.schedule) << ", seed "
        << setup.seed << ", units " << setup.compute_units << (setup.on_units ? ", inline" : "")
-       << (setup.staged ? ", staged" : "");
+       << (setup.staged ? ", staged" : "") << (setup.walls ? ", behind walls" : "");
 }
 std::vector<Setup> setups();
+// For tests that attack: the paths of requests that have threads of their own.
+std::vector<Setup> setups_behind_walls();
 std::string name_of(const testing::TestParamInfo<Setup>& info);
 RuntimeConfig config_of(const Setup& setup);
 
@@ -67,6 +70,9 @@ inline constexpr const char* unit_waits = "a unit waits for the calls that it ma
 
 class DeviceUnderTest : public testing::TestWithParam<Setup> {
  protected:
+  // A test behind walls is skipped, with the reason, where this machine does not have all of them.
+  void SetUp() override;
+
   // The small device; `adjust` may change it.
   Runtime start(const std::function<void(RuntimeConfig&)>& adjust = {}) {
     RuntimeConfig config = config_of(GetParam());
@@ -172,6 +178,11 @@ int status_of_child(const std::function<void()>& body);
 
 }  // namespace k2k::conformance
 
+// Instantiates a suite behind walls, beside K2K_EVERY_DEVICE.
+#define K2K_BEHIND_WALLS(Suite)                                                          \
+  INSTANTIATE_TEST_SUITE_P(behind_walls, Suite,                                          \
+                           testing::ValuesIn(::k2k::conformance::setups_behind_walls()), \
+                           ::k2k::conformance::name_of)
 // Instantiates a suite for every backend and schedule.
 #define K2K_EVERY_DEVICE(Suite)                                                      \
   INSTANTIATE_TEST_SUITE_P(, Suite, testing::ValuesIn(::k2k::conformance::setups()), \

@@ -176,6 +176,7 @@ class Hostile : public DeviceUnderTest {
   }
 };
 K2K_EVERY_DEVICE(Hostile);
+K2K_BEHIND_WALLS(Hostile);
 
 TEST_P(Hostile, typed_calls_cannot_close_k2ks_descriptors) {
   const int status = status_of_child([this] {

@@ -47,6 +47,7 @@ class PolicyFile : public DeviceUnderTest {
   fs::path folder_;
 };
 K2K_EVERY_DEVICE(PolicyFile);
+K2K_BEHIND_WALLS(PolicyFile);
 
 TEST_P(PolicyFile, functions_that_it_does_not_name_are_refused) {
   Runtime runtime = start_under("[calls]\nrefuse = [\"write\"]\n[functions]\nallow = [\"one\"]\n");
