@@ -33,7 +33,7 @@ from devtool.guest_checks import check_kernel_6_1, check_peer_to_peer
 from devtool.hip_check import check_hip
 from devtool.install_check import check_install
 from devtool.process import Command, cores, run, stop_all
-from devtool.psylang_check import check_psylang
+from devtool.psylang_check import check_psylang, check_psyneulink_briefly
 from devtool.python_tests import run_pytest
 from devtool.speed import check_speed
 from devtool.tidy import tidy_all, tidy_changed, tidy_changed_and_note
@@ -258,6 +258,11 @@ def psylang() -> Outcome:
     return Outcome(ended.problems, ended.note)
 
 
+def pnl() -> Outcome:
+    ended = check_psyneulink_briefly()
+    return Outcome(ended.problems, ended.summary)
+
+
 def speed() -> Outcome:
     ended = check_speed()
     return Outcome(ended.problems, ended.note)
@@ -372,6 +377,12 @@ STEPS = (
         "psylang",
         "its tests, the layers of its packages, pip install and a run from outside",
         psylang,
+        beside=True,
+    ),
+    Step(
+        "pnl",
+        "Psylang against PsyNeuLink, which it installs: without the slow tests",
+        pnl,
         beside=True,
     ),
     Step("freestanding", "device-side and public headers compile alone", freestanding),

@@ -23,6 +23,8 @@ MODEL = "psylang.models:ddm"
 TRIALS = 1000
 EXAMPLES = 200  # Programs of each test on random programs.
 RANDOM_TESTS = "random or ten_thousand"
+PEER_TESTS = "psylang/psylang/pnl"
+NOT_SLOW = "-m 'not slow'"  # Options of pytest: what the step `pnl` runs.
 
 
 def check_psylang() -> Ended:
@@ -61,13 +63,26 @@ def need_psyneulink() -> None:
 
 def check_psyneulink() -> Ended:
     """The tests that need PsyNeuLink."""
-    need_psyneulink()
-    need_requirements("psylang/references/requirements-test.txt", PEER, stamp="tests.sha256")
+    pytest = _peer_pytest()
     if problems := _sources():
         return Ended(problems, "")
     # PsyNeuLink's examples are one long test; the other tests run beside it.
-    folder, workers = "psylang/psylang/pnl", cores()
-    return run_pytest(PEER / "bin/pytest", folder, "pytest of pnl", once=True, workers=workers)
+    return run_pytest(pytest, PEER_TESTS, "pytest of pnl", once=True, workers=cores())
+
+
+def check_psyneulink_briefly() -> Ended:
+    """Those of them that are not marked `slow`: in every check."""
+    env = {"PYTEST_ADDOPTS": NOT_SLOW}
+    title = "pytest of pnl, without its slow tests"
+    pytest = _peer_pytest()
+    return run_pytest(pytest, PEER_TESTS, title, env, once=True, workers=cores())
+
+
+def _peer_pytest() -> Path:
+    """pytest of the environment with PsyNeuLink. Refused: it cannot be installed."""
+    need_psyneulink()
+    need_requirements("psylang/references/requirements-test.txt", PEER, stamp="tests.sha256")
+    return PEER / "bin/pytest"
 
 
 def check_pymc() -> Ended:

@@ -1,12 +1,15 @@
 """The step `psylang` finds each kind of problem."""
 
+import shlex
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from devtool import main, psylang_check
+from devtool import checks, main, psylang_check
 from devtool.checks import STEPS
+from devtool.console import Refused
 from devtool.python_tests import Ended
 from devtool.tree import ROOT
 
@@ -117,6 +120,56 @@ def test_the_tests_of_peers_run_in_environments_of_their_own(
     monkeypatch.setattr(psylang_check, "run_pytest", lambda *_, **__: Ended(summary="all passed"))
     assert main.main(["test", "--psylang-full"]) == 0
     assert capsys.readouterr().err.endswith("all passed\n")
+
+
+def test_the_step_pnl_leaves_out_the_slow_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    (step,) = (step for step in STEPS if step.name == "pnl")
+    assert step.always
+    monkeypatch.setattr(psylang_check, "need_requirements", lambda *_, **__: None)
+    given: list[object] = []
+
+    def ends(*arguments: object, **_: object) -> Ended:
+        given.extend(arguments)
+        return Ended(summary="5 passed in 1 s")
+
+    monkeypatch.setattr(psylang_check, "run_pytest", ends)
+    assert step.run().note == "5 passed in 1 s"
+    assert given[:2] == [psylang_check.PEER / "bin/pytest", "psylang/psylang/pnl"]
+    assert given[3] == {"PYTEST_ADDOPTS": "-m 'not slow'"}
+    monkeypatch.setattr(psylang_check, "run_pytest", lambda *_, **__: Ended(["a test failed"]))
+    assert step.run().problems == ["a test failed"]
+
+
+def test_without_the_registries_the_step_pnl_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*_: object, **__: object) -> None:
+        raise Refused("pip could not install it\nCheck the network", 3)
+
+    monkeypatch.setattr(psylang_check, "need_requirements", refuses)
+    ended = checks._run(next(step.run for step in STEPS if step.name == "pnl"))
+    assert ended.outcome.problems == ["pip could not install it\nCheck the network"]
+
+
+def test_the_tests_that_are_not_slow_have_each_topic() -> None:
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", psylang_check.PEER_TESTS]
+
+    def collected(*options: str) -> list[str]:
+        done = subprocess.run(
+            [*command, *options], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        return [line for line in done.stdout.splitlines() if "::" in line]
+
+    every, kept = collected(), collected(*shlex.split(psylang_check.NOT_SLOW))
+    assert len(every) // 5 < len(kept) < len(every)
+    for topic in (
+        "references_test.py::test_a_reference_imports",
+        "references_test.py::test_ddm_analytical_imports",
+        "references_test.py::test_stroop_imports",
+        "schedules_test.py::test_each_condition",
+        "samples_test.py::test_a_script_gives_psyneulinks_results",
+        "samples_test.py::test_unsupported_compositions_are_refused",
+    ):
+        assert any(topic in one for one in kept), topic
+    assert not any("test_the_examples_are_equal_or_refused" in one for one in kept)
 
 
 def test_random_programs_have_a_seed_that_is_printed_and_replayed(

@@ -39,6 +39,7 @@ def test_a_script_that_trains_is_not_begun_without_pytorch(monkeypatch: pytest.M
 
 
 @needs_psyneulink
+@pytest.mark.slow
 def test_the_examples_are_equal_or_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

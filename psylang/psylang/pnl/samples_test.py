@@ -18,7 +18,7 @@ from psylang.pnl.integrators_fixture import OF_NORM_1
 from psylang.pnl.pnl_fixture import needs_psyneulink
 from psylang.pnl.samples_fixture import IMPORTED, REFUSED, STOPPED
 from psylang.pnl.script import OF_IMPORT
-from psylang.pnl.scripts_fixture import Script
+from psylang.pnl.scripts_fixture import Script, some
 from psylang.pnl.tables import REFUSED as REFUSED_CLASSES
 from psylang.pnl.tables import TABLES
 
@@ -39,7 +39,7 @@ def of_import(given: dict[str, Any]) -> dict[str, Any]:
     return {name: given[name] for name in OF_IMPORT if name in given}
 
 
-@pytest.mark.parametrize("script", EVERY, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("script", some(EVERY, 6))
 def test_a_script_gives_psyneulinks_results(script: Script) -> None:
     composition, given = built(script)
     model = from_psyneulink(composition, **of_import(given))
@@ -57,7 +57,7 @@ def test_a_script_gives_psyneulinks_results(script: Script) -> None:
             np.testing.assert_allclose(port, np.ravel(other), rtol=ALLOWED, atol=least)
 
 
-@pytest.mark.parametrize("script", [*WHY], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("script", some(WHY, 5))
 def test_unsupported_compositions_are_refused_before_compilation(script: Script) -> None:
     composition, given = built(script)
     with pytest.raises(psylang.NotImportedError, match=WHY[script]) as caught:

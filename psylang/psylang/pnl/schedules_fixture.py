@@ -200,4 +200,97 @@ class Maker:
         )
 
 
-__all__ = ["Built", "Maker"]
+class Each:
+    """A composition with one node for each condition, which all read what `first` sends.
+
+    conditions: by the name of their class, as in the importer's table; `TimeTermination` ends the
+    trials."""
+
+    def __init__(self, pnl: Any) -> None:
+        self.pnl = pnl
+        first = self.node("first")
+        settling = pnl.TransferMechanism(
+            name="settling",
+            input_shapes=2,
+            integrator_mode=True,
+            integrator_function=pnl.SimpleIntegrator(rate=0.5),
+            execute_until_finished=False,
+            termination_threshold=4.0,
+            termination_measure=max,
+            termination_comparison_op=">=",
+        )
+        self.sources = [first, settling]
+        self.conditions: dict[str, Any] = {
+            "AfterCall": pnl.AfterCall(first, 2),
+            "AfterNCalls": pnl.AfterNCalls(first, 2),
+            "AfterNCallsCombined": pnl.AfterNCallsCombined(first, settling, n=3),
+            "AfterNPasses": pnl.AfterNPasses(2),
+            "AfterNRuns": pnl.AfterNRuns(0),
+            "AfterNTimeSteps": pnl.AfterNTimeSteps(3),
+            "AfterNTrials": pnl.AfterNTrials(1),
+            "AfterPass": pnl.AfterPass(1),
+            "AfterRun": pnl.AfterRun(0),
+            "AfterTimeStep": pnl.AfterTimeStep(2),
+            "AfterTrial": pnl.AfterTrial(0),
+            "All": pnl.All(pnl.AtPass(1), pnl.AtTrial(1)),
+            "AllHaveRun": pnl.AllHaveRun(first, settling),
+            "Always": pnl.Always(),
+            "And": pnl.And(pnl.AfterPass(0), pnl.BeforePass(3)),
+            "Any": pnl.Any(pnl.AtPass(0), pnl.AtPass(3)),
+            "AtNCalls": pnl.AtNCalls(first, 2),
+            "AtPass": pnl.AtPass(2),
+            "AtRun": pnl.AtRun(0),
+            "AtRunNStart": pnl.AtRunNStart(0),
+            "AtRunStart": pnl.AtRunStart(),
+            "AtTimeStep": pnl.AtTimeStep(3),
+            "AtTrial": pnl.AtTrial(1),
+            "AtTrialNStart": pnl.AtTrialNStart(1),
+            "AtTrialStart": pnl.AtTrialStart(),
+            "BeforeNCalls": pnl.BeforeNCalls(first, 3),
+            "BeforePass": pnl.BeforePass(2),
+            "BeforeTimeStep": pnl.BeforeTimeStep(4),
+            "BeforeTrial": pnl.BeforeTrial(2),
+            "Condition": pnl.Condition(lambda one: one.value[0][0] > 1.0, first),
+            "EveryNCalls": pnl.EveryNCalls(first, 2),
+            "EveryNPasses": pnl.EveryNPasses(2),
+            "JustRan": pnl.JustRan(first),
+            "Never": pnl.Never(),
+            "Not": pnl.Not(pnl.AtPass(1)),
+            "NWhen": pnl.NWhen(pnl.AfterPass(1), 2),
+            "Or": pnl.Or(pnl.AtPass(1), pnl.AtTrial(2)),
+            "Threshold": pnl.Threshold(first, "value", 1.0, ">", indices=(0, 0)),
+            "TimeInterval": pnl.TimeInterval(repeat=2, start=1, end=9),
+            "TimeTermination": pnl.TimeTermination(11),
+            "WhenFinished": pnl.WhenFinished(settling),
+            "WhenFinishedAll": pnl.WhenFinishedAll(settling),
+            "WhenFinishedAny": pnl.WhenFinishedAny(settling),
+            "While": pnl.While(lambda one: one.value[0][0] < 2.0, first),
+            "WhileNot": pnl.WhileNot(lambda one: one.value[0][0] < 1.0, first),
+        }
+
+    def node(self, name: str) -> Any:
+        function = self.pnl.SimpleIntegrator(rate=0.25)
+        return self.pnl.IntegratorMechanism(name=name, input_shapes=2, function=function)
+
+    def composition(self) -> Built:
+        pnl, inner = self.pnl, dict(self.conditions)
+        ends = inner.pop("TimeTermination")
+        made = pnl.Composition(name="each")
+        nodes = {name: self.node(f"on_{name}") for name in inner}
+        for one in (*self.sources, *nodes.values()):
+            made.add_node(one, required_roles=pnl.NodeRole.OUTPUT)
+        for one in nodes.values():
+            made.add_projection(pnl.MappingProjection(matrix=MATRIX), self.sources[0], one)
+            # Each of them follows both sources in the order.
+            made.add_projection(pnl.MappingProjection(matrix=MATRIX), self.sources[1], one)
+        made._analyze_graph()
+        for name, one in nodes.items():
+            made.scheduler.add_condition(one, inner[name])
+        return made, {
+            "inputs": {one: [[1.0, 9.0], [3.0, 4.0], [0.5, 6.0]] for one in self.sources},
+            "num_trials": 3,
+            "termination_processing": {pnl.TimeScale.TRIAL: ends},
+        }
+
+
+__all__ = ["Built", "Each", "Maker"]

@@ -16,7 +16,8 @@ import pytest
 from psylang.ir.interpret import interpret
 from psylang.pnl import NotImportedError, from_psyneulink, restart, results_of, run_arguments
 from psylang.pnl.pnl_fixture import needs_psyneulink
-from psylang.pnl.schedules_fixture import Built, Maker
+from psylang.pnl.schedules_fixture import Built, Each, Maker
+from psylang.pnl.tables import TABLES
 
 ALLOWED = 1e-12
 # What is refused: conditions that PsyNeuLink decides by chance, counts differently in parts, or
@@ -47,6 +48,24 @@ def compared(seed: int, timed: bool, of: Callable[[Maker], Built]) -> str:
 
 
 @needs_psyneulink
+def test_each_condition_runs_its_node_as_in_psyneulink() -> None:
+    import psyneulink
+
+    each = Each(psyneulink)
+    assert set(each.conditions) == set(TABLES["condition"])
+    net, given = each.composition()
+    model = from_psyneulink(net, termination_processing=given["termination_processing"])
+    inputs, trials = run_arguments(net, model, given["inputs"], given["num_trials"])
+    net.run(**given)
+    found = results_of(model, interpret(model.program("exact"), trials=trials, inputs=inputs))
+    wanted = np.array(net.results)
+    np.testing.assert_allclose(found, wanted, rtol=ALLOWED)
+    # A condition that holds always, or never, would tell nothing.
+    assert len({row.tobytes() for row in wanted.swapaxes(0, 1)}) > 12
+
+
+@needs_psyneulink
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seeds", "timed", "of", "least"),
     [

@@ -6,10 +6,11 @@ A file has the scripts of one topic; samples_fixture.py joins them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+import pytest
 
 Built = tuple[Any, dict[str, Any]]
 Script = Callable[[Any], Built]
@@ -38,6 +39,28 @@ class Samples:
             return script
 
         return register
+
+
+# How names of scripts begin that PsyNeuLink runs for up to minutes: most of them search.
+LONG = (
+    "conflict_never_reset",
+    "control_of_a_threshold",
+    "costs_",
+    "estimates_",
+    "network_and_diffusion",
+    "searches_",
+)
+
+
+def some(scripts: Iterable[Script], every: int) -> list[Any]:
+    """Scripts as parameters of a test, slow but for one in so many that do not take long."""
+    made, counted = [], 0
+    for one in scripts:
+        long = one.__name__.startswith(LONG)
+        marks = [pytest.mark.slow] if long or counted % every else []
+        counted += not long
+        made.append(pytest.param(one, id=one.__name__, marks=marks))
+    return made
 
 
 def stimuli(size: int = 1, trials: int = TRIALS) -> list[list[float]]:
