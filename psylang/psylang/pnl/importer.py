@@ -381,6 +381,10 @@ class _Importer:
     def _matrix(self, projection: Any) -> Any:
         """The matrix, after learning if the composition has learned."""
         parameter = projection.parameters.matrix
+        port = projection.parameter_ports["matrix"]
+        if port.mod_afferents and hasattr(port.function.parameters, "previous_value"):
+            # The last change of learn() is in the port alone, until run() takes it from there.
+            parameter = port.function.parameters.previous_value
         try:
             matrix = parameter.get(self.composition.default_execution_id)
         except self.pnl.core.globals.parameters.ParameterNoValueError:

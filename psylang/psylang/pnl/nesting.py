@@ -37,6 +37,7 @@ class Nesting:
             return
         self.compositions.append(composition)
         learning = composition.get_nodes_by_role(self.pnl.NodeRole.LEARNING)
+        learning += _of_loss(self.pnl, composition)
         for node in composition.nodes:
             if any(node is one for one in learning):
                 continue
@@ -103,7 +104,7 @@ class Nesting:
         if sum(any(composition is node for node in one.nodes) for one in self.compositions) > 1:
             raise RefusedError("it is nested in several compositions", "make one of it for each")
         for node in composition.nodes:
-            if self.owner(node) is not composition:
+            if self._owners.get(id(node), composition) is not composition:
                 raise RefusedError(
                     f"{node.name} is in another of the compositions, too", "give each its own"
                 )
@@ -162,6 +163,32 @@ class Nesting:
                 f"{projection.name} to a port of a nested composition has a matrix",
                 "give it to the projection to or from the nested composition",
             )
+
+
+def _of_loss(pnl: Any, composition: Any) -> list[Any]:
+    """Nodes that training by PyTorch left: losses, and targets that send to these alone. run()
+    calls them, and no result depends on them."""
+
+    def named(*roles: Any) -> list[Any]:
+        return [one for role in roles for one in composition.get_nodes_by_role(role)]
+
+    role = pnl.NodeRole
+    kept = named(role.OUTPUT)
+    losses = [
+        node
+        for node in composition.nodes
+        if kind_of(node) == "LossMechanism" and not any(node is one for one in kept)
+    ]
+    targets = [
+        node
+        for node in named(role.TARGET_INPUT)
+        if not any(node is one for one in kept)
+        and all(
+            any(one.receiver.owner is loss for loss in losses)
+            for one in getattr(node, "efferents", [None])
+        )
+    ]
+    return losses + targets if losses else []
 
 
 def _entered(composition: Any, projection: Any) -> Any:

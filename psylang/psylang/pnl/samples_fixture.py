@@ -10,6 +10,7 @@ from psylang.pnl import (
     networks_fixture,
     runs_fixture,
     signals_fixture,
+    trained_fixture,
     views_fixture,
 )
 from psylang.pnl.scripts_fixture import Script
@@ -24,6 +25,7 @@ TOPICS = [
         nests_fixture,
         runs_fixture,
         signals_fixture,
+        trained_fixture,
         views_fixture,
     )
 ]
