@@ -56,12 +56,14 @@ def _softmax(function: Any, at: At) -> Any:
     return functions.SoftMax(**at.numbers(function, {"gain": "gain"}))
 
 
-@converts("function", "OneHot", "OneHot", "of one port; no draws")
+@converts("function", "OneHot", "OneHot", "of one port; ties FIRST, LAST, ALL; or by chance, below")
 def _one_hot(function: Any, at: At) -> Any:
     options = [value_of(function, name) for name in ("direction", "abs_val", "indicator", "tie")]
     mode = str(value_of(function, "mode")).lower()
     if mode in ("prob", "prob_indicator"):
-        raise RefusedError(f"OneHot has mode {mode.upper()}", "nearest: a mode without draws")
+        raise RefusedError(
+            f"OneHot has mode {mode.upper()}", "a ProcessingMechanism with two input ports"
+        )
     if mode != "deterministic":
         options = list(function._parse_mode(value_of(function, "mode")))
     absolute, indicator = bool(options[1]), bool(options[2])

@@ -21,6 +21,7 @@ from psylang.model.errors import ModelError
 from psylang.model.layout import Layout
 from psylang.pnl.along import Given, overrides, resets
 from psylang.pnl.asking import Place
+from psylang.pnl.chances import draws
 from psylang.pnl.conditions import Here, condition_of
 from psylang.pnl.control import search_of
 from psylang.pnl.environment import psyneulink
@@ -42,7 +43,6 @@ from psylang.pnl.reading import (
 from psylang.pnl.refusals import NotImportedError, Refusal, RefusedError
 from psylang.pnl.restarting import drawers
 from psylang.pnl.source import Source
-from psylang.pnl.stateful import generator_of
 from psylang.pnl.timing import Timed
 from psylang.pnl.views import Viewed
 
@@ -216,7 +216,7 @@ class _Importer:
         plain_parameters(node)
         at = At(name, self.paths, self.starts.get(id(node)), self.drawing)
         made = converted(node, name, at)
-        if self.nesting.is_controlled and generator_of(node.function) is not None:
+        if self.nesting.is_controlled and draws(node):
             raise RefusedError(
                 "its function has draws, and a controller simulates it with further ones of its "
                 "generator",

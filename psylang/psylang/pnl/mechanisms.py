@@ -15,6 +15,7 @@ from psylang.model.mechanism import Mechanism
 from psylang.model.noise import Normal
 from psylang.model.winners import KWinners
 from psylang.pnl.asking import adopted
+from psylang.pnl.chances import seed_of_ports
 from psylang.pnl.functions import drawing, integrator_of, noise_of, seed_of, transfer_function
 from psylang.pnl.integrating import WHOLE, rows_of
 from psylang.pnl.plain import hands_on, plain_matrix, takes_each
@@ -40,7 +41,7 @@ from psylang.pnl.reading import (
     value_of,
 )
 from psylang.pnl.refusals import RefusedError
-from psylang.pnl.stateful import keeping, seed_of_function
+from psylang.pnl.stateful import keeping
 from psylang.pnl.tables import TABLES, converter, converts
 from psylang.pnl.views import Sent, stable_of, view_of, viewed
 
@@ -462,7 +463,7 @@ def _processing(mechanism: Any, name: str, at: At) -> Converted:
         size = int(np.size(mechanism.output_ports[0].defaults.value))
         written, settings = together
         how: dict[str, Any] = {"sizes": sizes, "size": size, "settings": settings, "reset": "never"}
-        seed = seed_of_function(function, at) if isinstance(written, UserDefined) else None
+        seed = seed_of_ports(written, function, at)
         made: Mechanism
         if getattr(function, "stateful_parameter", None) is None:
             made = PortsFunction(name, written=written, seed=seed, **how)
@@ -496,9 +497,10 @@ def of_ports(function: Any, count: int, at: At) -> Ported | None:
     """A function that takes all of so many input ports, and its settings; None: it takes each port
     alone."""
     found = TABLES["port function"].get(kind_of(function))
-    if found is None:
+    made = None if found is None else found.convert(function, count)
+    if made is None:
         return None
-    written, settings = found.convert(function, count)
+    written, settings = made
     for setting in settings:
         at.paths.note(function, setting, f"{at.path}.{setting}")
     return written, settings

@@ -165,15 +165,55 @@ def _single(pnl: Any, node: Any) -> Built:
     return pnl.Composition(nodes=[node]), {"inputs": {node: [[1.0] * 2]}}
 
 
-@refused("OneHot has mode PROB")
-def one_hot_drawn(pnl: Any) -> Built:
-    function = pnl.OneHot(mode=pnl.PROB, default_variable=[[0.0, 0.0], [0.0, 0.0]])
-    node = pnl.ProcessingMechanism(name="node", input_shapes=[2, 2], function=function)
-    return pnl.Composition(nodes=[node]), {"inputs": {node: [[[1.0, 2.0], [0.5, 0.5]]]}}
+def _by_chance(pnl: Any, mode: str, chances: list[list[float]]) -> Built:
+    """One of three elements; where all chances are 0, the elements themselves."""
+    function = pnl.OneHot(mode=mode, default_variable=[[0.0] * 3] * 2, seed=4)
+    node = pnl.ProcessingMechanism(name="node", input_shapes=[3, 3], function=function)
+    rows = zip(stimuli(3, len(chances)), chances, strict=True)
+    return pnl.Composition(nodes=[node]), {"inputs": {node: [list(row) for row in rows]}}
+
+
+@imported
+def one_hot_by_chance(pnl: Any) -> Built:
+    return _by_chance(pnl, pnl.PROB, [[0.7, 0.2, 0.1], [0.0] * 3, [0.0, 0.5, 0.5]] * 20)
+
+
+@imported
+def one_hot_by_chance_as_indicator(pnl: Any) -> Built:
+    return _by_chance(pnl, pnl.PROB_INDICATOR, [[0.2, 0.3, 0.5]] * 50)
+
+
+def _distorted(pnl: Any, p: float) -> Built:
+    function = pnl.BinomialDistort(p=p, seed=6)
+    node = pnl.ProcessingMechanism(name="node", input_shapes=3, function=function)
+    return pnl.Composition(nodes=[node]), {"inputs": {node: stimuli(3)}}
+
+
+@imported
+def zeros_by_chance(pnl: Any) -> Built:
+    return _distorted(pnl, 0.3)
+
+
+@imported
+def zeros_by_a_high_chance(pnl: Any) -> Built:
+    return _distorted(pnl, 0.85)
+
+
+@refused("OneHot has mode PROB, and 3 input ports")
+def one_hot_of_three_ports(pnl: Any) -> Built:
+    function = pnl.OneHot(mode=pnl.PROB, default_variable=[[0.0, 0.0]] * 3)
+    node = pnl.ProcessingMechanism(name="node", input_shapes=[2, 2, 2], function=function)
+    return pnl.Composition(nodes=[node]), {"inputs": {node: [[[1.0, 2.0]] * 3]}}
+
+
+@refused("the function BinomialDistort is not imported")
+def zeros_by_chance_in_a_layer(pnl: Any) -> Built:
+    node = pnl.TransferMechanism(name="node", input_shapes=2, function=pnl.BinomialDistort(p=0.3))
+    return pnl.Composition(nodes=[node]), {"inputs": {node: [[1.0, 2.0]]}}
 
 
 @refused("OneHot chooses among equal elements at random")
-def one_hot_by_chance(pnl: Any) -> Built:
+def one_hot_of_equal_ones(pnl: Any) -> Built:
     function = pnl.OneHot(tie="random")
     return _single(pnl, pnl.ProcessingMechanism(name="node", input_shapes=2, function=function))
 

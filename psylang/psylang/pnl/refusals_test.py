@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parent
 VERB = re.compile(
     r"\b(is|are|has|have|ends?|runs?|counts?|compares?|names?|chooses?|follows|leave|monitors|sets|"
     r"refers|computes?|arrives?|learns?|brings|reads|shadows|wants|multiplies|takes?|scales|begins|"
-    r"integrates|clips|keeps|differs?|draw|uses|searches|passes|gives)\b"
+    r"integrates|clips|keeps|differs?|draws?|shares|left|uses|searches|passes|gives)\b"
 )
 
 

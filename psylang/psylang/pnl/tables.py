@@ -56,7 +56,7 @@ REFUSED: dict[Kind, dict[str, str]] = {
         "LossMechanism": "train in PsyNeuLink, and import the matrices",
     },
     "function": {
-        "BinomialDistort": "a UserDefinedFunction that draws",
+        "BinomialDistort": "a ProcessingMechanism with it",
     },
     "integrator": {},
     "noise": {"UniformToNormalDist": "NormalDist"},
