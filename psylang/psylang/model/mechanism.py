@@ -191,8 +191,8 @@ class Transfer(Mechanism):
     clip: (least, most) of each unit's activity.
     winners: shifts what the function takes (winners.py).
     until: when it is finished (criteria.py); None: after each step.
-    initial_activity: of a recurrent layer before its first step; None: the function of the
-      integrator's initial value.
+    initial_activity: what the layer itself, or a mechanism of a cycle, receives of it before its
+      first step; None: the function of the integrator's initial value.
     Output port: `value`.
     """
 
@@ -219,8 +219,6 @@ class Transfer(Mechanism):
             )
         if self.winners is not None:
             self.winners.count(self.size)
-        if self.initial_activity is not None and self.recurrent is None:
-            raise ModelError(f"`{self.name}` has an initial activity, and is not recurrent")
         if self.clip is not None and not self.clip[0] <= self.clip[1]:
             raise ModelError(f"clip of `{self.name}` is {self.clip}; it must be (least, most)")
 
@@ -245,7 +243,8 @@ class Transfer(Mechanism):
         return memory
 
     def _keeps_activity(self) -> bool:
-        return self.integrator is None or self.recurrent is not None or self.until is not None
+        kept = self.recurrent is not None or self.initial_activity is not None
+        return self.integrator is None or kept or self.until is not None
 
     def _activity(self, at: Scope, state: Value) -> Value:
         if self.winners is not None:

@@ -270,5 +270,19 @@ def test_a_first_activity_that_is_given() -> None:
         model.output("value", "n", "value")
         found = outputs(model, "exact", x=[[1.0, 2.0]])["value"]
         np.testing.assert_array_equal(found, [[2.5, 4.0]])
-    with pytest.raises(ModelError, match="`n` has an initial activity, and is not recurrent"):
-        Transfer("n", initial_activity=1.0)
+
+
+def test_a_cycle_begins_with_an_initial_activity() -> None:
+    model = Model("cycle")
+    model.add(Transfer("one", reset="never"))
+    half = SimpleIntegrator(rate=0.5)
+    model.add(Transfer("other", integrator=half, initial_activity=3.0, reset="never"))
+    model.together("one", "other")
+    model.input("x", "one")
+    model.connect("one", "other")
+    model.connect("other", "one", 2.0)
+    model.output("one", "one")
+    model.output("other", "other")
+    found = outputs(model, "exact", x=[[1.0], [1.0]])
+    assert found["one"].ravel().tolist() == [7.0, 1.0]
+    assert found["other"].ravel().tolist() == [0.0, 3.5]

@@ -2,13 +2,15 @@
 
     composition.run(inputs=…, runtime_params={a: {"slope": (2.0, AfterTrial(5))}},
                     reset_stateful_functions_when={b: AtTrial(3)},
-                    reset_stateful_functions_to={b: 0.5})
+                    reset_stateful_functions_to={b: 0.5},
+                    initialize_cycle_values={c: [[0.5]]})
 
 PsyNeuLink decides resets when a trial begins, and parameters at each call of a mechanism.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +21,7 @@ import numpy as np
 from psylang.model import course
 from psylang.model.composition import Model
 from psylang.model.errors import ModelError
-from psylang.model.mechanism import Mechanism
+from psylang.model.mechanism import Mechanism, Transfer
 from psylang.pnl.conditions import Here, condition_of
 from psylang.pnl.modulating import steady
 from psylang.pnl.reading import AS_BUILT, Paths, kind_of, value_of
@@ -36,6 +38,7 @@ class Given:
     runtime_params: Mapping[Any, Mapping[str, Any]] = field(default_factory=dict)
     reset_stateful_functions_when: Any = None
     reset_stateful_functions_to: Mapping[Any, Any] = field(default_factory=dict)
+    initialize_cycle_values: Mapping[Any, Any] = field(default_factory=dict)
 
     @staticmethod
     def of(**given: Any) -> Given:
@@ -83,6 +86,31 @@ class Given:
                 )
             made[id(node)] = np.ravel(np.array(values[0], dtype=np.float64))
         return made
+
+    def cyclic(self, composition: Any, node: Any, made: Mechanism) -> Mechanism:
+        """A mechanism with the value of initialize_cycle_values. RefusedError: it is not imported.
+
+        PsyNeuLink ignores values of mechanisms that are in no cycle."""
+        roles = composition.get_roles_by_node(node) if node in composition.nodes else ()
+        names = {getattr(one, "name", "") for one in roles}
+        if node not in self.initialize_cycle_values or not names & {"CYCLE", "FEEDBACK_SENDER"}:
+            return made
+        value = self.initialize_cycle_values[node]
+        if isinstance(value, str):  # DEFAULT.
+            value = node.defaults.value
+        begins = np.ravel(np.array(value, dtype=np.float64))
+        if not isinstance(made, Transfer) or made.until is not None or made.reset != "never":
+            raise RefusedError(
+                "initialize_cycle_values gives it a value, and it is more than a layer without a "
+                "threshold and a reset",
+                "a ProcessingMechanism or TransferMechanism",
+            )
+        if begins.size != made.size:
+            raise RefusedError(
+                f"initialize_cycle_values has {begins.size} elements for its {made.size}",
+                f"{made.size} elements",
+            )
+        return dataclasses.replace(made, initial_activity=begins)
 
 
 WHEN = "reset_stateful_function_when"

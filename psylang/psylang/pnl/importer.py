@@ -5,10 +5,10 @@ All parts are read before anything is refused, so that one error lists all refus
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -47,7 +47,7 @@ from psylang.pnl.timing import Timed
 from psylang.pnl.views import Viewed
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Entry:
     """An input port that receives the caller's input: PsyNeuLink's names of node and port, its
     index among the node's ports of that kind, the input of the model, and PsyNeuLink's default."""
@@ -94,6 +94,7 @@ def from_psyneulink(
     runtime_params: Any = None,
     reset_stateful_functions_when: Any = None,
     reset_stateful_functions_to: Any = None,
+    initialize_cycle_values: Any = None,
 ) -> ImportedModel:
     """The model of a composition of PsyNeuLink 0.21, for psylang.compile().
 
@@ -118,6 +119,7 @@ def from_psyneulink(
         runtime_params=runtime_params,
         reset_stateful_functions_when=reset_stateful_functions_when,
         reset_stateful_functions_to=reset_stateful_functions_to,
+        initialize_cycle_values=initialize_cycle_values,
     )
 
     def read() -> _Importer:
@@ -222,8 +224,8 @@ class _Importer:
                 "generator",
                 "GaussianDistort, or noise of a TransferMechanism",
             )
-        self.made.add(made.mechanism)
-        self.nodes[id(node)] = made
+        begun = self.given.cyclic(self.composition, node, made.mechanism)
+        self.nodes[id(node)] = dataclasses.replace(made, mechanism=self.made.add(begun))
         self.made.nodes[node.name] = name
 
     def _drawing(self, composition: Any) -> dict[str, Any]:
@@ -365,7 +367,8 @@ class _Importer:
     def _begins(self, sender: Any, port: Any, name: str, here: str) -> None:
         """RefusedError: a port that is read before its mechanism first ran begins with another
         value than here, as a step of its construction or the modeller left it."""
-        if not begins_as_built(sender) or id(sender) in self.starts:
+        given = self.given.initialize_cycle_values
+        if not begins_as_built(sender) or id(sender) in self.starts or sender in given:
             return
         defaults = {name: one.default for name, one in self.made.parameters.items()}
         layout = Layout(self.made.mechanisms, {}, self.made.names, defaults)

@@ -376,3 +376,34 @@ def control_that_keeps(pnl: Any) -> Built:
         control_signals=[pnl.ControlSignal(modulates=(pnl.SLOPE, node))],
     )
     return pnl.Composition(nodes=[node, control]), {"inputs": {node: stimuli(1)}}
+
+
+def _cycle(pnl: Any, begins: Any, **given: Any) -> Built:
+    """Two layers that send to each other; the values with which they begin."""
+    one = pnl.TransferMechanism(name="one", input_shapes=2)
+    other = pnl.TransferMechanism(name="other", input_shapes=2, function=pnl.Logistic, **given)
+    net = pnl.Composition(nodes=[one, other])
+    net.add_projection(pnl.MappingProjection(matrix=[[0.5, 0.1], [0.2, 0.3]]), one, other)
+    net.add_projection(pnl.MappingProjection(matrix=[[0.4, 0.0], [0.2, 0.7]]), other, one)
+    return net, {
+        "inputs": {one: stimuli(2), other: stimuli(2)},
+        "initialize_cycle_values": begins(one, other),
+    }
+
+
+@imported
+def cycle_with_a_first_value(pnl: Any) -> Built:
+    return _cycle(pnl, lambda one, other: {other: [[2.0, 3.0]]})
+
+
+@imported
+def cycle_with_first_values(pnl: Any) -> Built:
+    """One of them integrates, and begins with another state than its value's."""
+    how = {"integrator_mode": True, "integration_rate": 0.3}
+    return _cycle(pnl, lambda one, other: {one: [[0.5, -1.0]], other: [[2.0, 3.0]]}, **how)
+
+
+@refused("initialize_cycle_values gives it a value, and it is more than a layer")
+def cycle_with_a_reset(pnl: Any) -> Built:
+    how = {"integrator_mode": True, "reset_stateful_function_when": pnl.AtTrialStart()}
+    return _cycle(pnl, lambda one, other: {other: [[2.0, 3.0]]}, **how)

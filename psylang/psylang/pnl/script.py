@@ -16,9 +16,11 @@ OF_IMPORT = (
     "runtime_params",
     "reset_stateful_functions_when",
     "reset_stateful_functions_to",
+    "initialize_cycle_values",
 )
 TAKEN = ("inputs", "num_trials", *OF_IMPORT)
 # Arguments that change neither inputs nor results.
+SOFT_CLAMP = "soft_clamp"  # PsyNeuLink's default: inputs are added to what arrives otherwise.
 WITHOUT_EFFECT = ("execution_mode", "context", "log", "animate", "skip_analyze_graph")
 
 
@@ -74,6 +76,7 @@ def _bound(run: Callable[..., Any], *data: Any, **named: Any) -> dict[str, Any]:
         if name not in (*TAKEN, *WITHOUT_EFFECT)
         and not name.startswith("report_")
         and value is not None
+        and (name, value) != ("clamp_input", SOFT_CLAMP)
     ]
     if wrong:
         raise ModelError(

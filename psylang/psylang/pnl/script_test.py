@@ -51,7 +51,7 @@ def test_a_script_s_arguments_of_its_course_are_those_of_the_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = (
-        "inputs={stimulus: [[1.0, 2.0]]}, num_trials=3, runtime_params="
+        "inputs={stimulus: [[1.0, 2.0]]}, num_trials=3, clamp_input=pnl.SOFT_CLAMP, runtime_params="
         '{out: {"slope": (5.0, pnl.AtTrial(1))}}, reset_stateful_functions_when=pnl.Never()'
     )
     assert main(["run", written(tmp_path, f"{SCRIPT}net.run({arguments})\n"), "--json"]) == 0
@@ -78,6 +78,11 @@ def test_arguments_of_the_command_line_come_first(
             SCRIPT + "net.run(inputs=[[1.0, 2.0]], call_after_trial=lambda: None)\n",
             [],
             "the script gives run() call_after_trial; of its arguments inputs, num_trials, ",
+        ),
+        (
+            SCRIPT + "net.run(inputs=[[1.0, 2.0]], clamp_input=pnl.HARD_CLAMP)\n",
+            [],
+            "the script gives run() clamp_input; of its arguments inputs, num_trials, ",
         ),
         (
             SCRIPT + "net.add_node(pnl.EpisodicMemoryMechanism(name='k', input_shapes=2))\n",
