@@ -32,11 +32,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from psylang.ir.graph import Program
-from psylang.ir.seeds import key_of, salt_of
+from psylang.ir.seeds import begun, key_of, salt_of
 
 SYMBOL = "psylang_run"
 SEARCHES, PART = "psylang_searches", "psylang_part"
@@ -82,7 +83,9 @@ def generators_of(
     """The generators of a sequence: shape (streams,), one per stream's own seed (ir/seeds.py)."""
     row = np.zeros(len(seeds), GENERATOR)
     for index, own in enumerate(seeds):
-        state = np.random.RandomState(key_of(own, seed, sequence)).get_state(legacy=True)
+        state: Any = begun(own, seed, sequence)
+        if state is None:
+            state = np.random.RandomState(key_of(own, seed, sequence)).get_state(legacy=True)
         _, key, position, has_gauss, gauss = state
         row[index] = (key, position, has_gauss, gauss, salt_of(own, seed, sequence))
     return row

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from psylang.errors import PsylangError
 from psylang.ir.graph import Numerics, Op, Origin, Program, Region, Value
 from psylang.ir.ops import DRAWS, RESEEDS
-from psylang.ir.seeds import key_of, reseeded, salt_of
+from psylang.ir.seeds import begun, key_of, reseeded, salt_of
 from psylang.ir.types import DType, Type
 
 Array = NDArray[Any]
@@ -171,6 +171,9 @@ class _Machine:
         if self._program.numerics == "exact":
             keys = [key_of(own, 0, number) for own in self._program.stream_seeds]
             self._generators = [np.random.RandomState(key) for key in keys]
+            for generator, own in zip(self._generators, self._program.stream_seeds, strict=True):
+                if (state := begun(own, 0, number)) is not None:
+                    generator.set_state(state)
             self._salts = [salt_of(own, 0, number) for own in self._program.stream_seeds]
 
     def run(self, region: Region, arguments: Sequence[Any]) -> list[Any]:

@@ -1,7 +1,7 @@
 """Reads the text format of text.py.
 
     program    = "program" string word "{" line* "}"
-    line       = "stream" string "seed" integer | "note" string "=" string
+    line       = "stream" string "seed" integer ["state" string] | "note" string "=" string
                | ("parameter" | "input" | "state") typed string ["=" literal]
                  ["range" number number]
                | ("seed" | "trial") name | op
@@ -37,6 +37,7 @@ from psylang.ir.graph import (
     frozen_array,
 )
 from psylang.ir.ops import OPS, STRUCTURED
+from psylang.ir.seeds import Begun
 from psylang.ir.tokens import DEEPEST, Cursor, ParseError, Token, tokens_of
 from psylang.ir.types import I64, Type, parse_type
 from psylang.ir.verify import fits
@@ -226,6 +227,15 @@ class _Parser(Cursor):
 
     # The program.
 
+    def _seed(self) -> int:
+        seed = self._integer()
+        if not self._skip("state"):
+            return seed
+        try:
+            return Begun.unpacked(seed, self._string())
+        except ValueError as error:
+            self._fail(f"a generator's state is needed: {error}")
+
     def program(self) -> Program:
         self._need("program")
         name = self._string()
@@ -237,7 +247,7 @@ class _Parser(Cursor):
         while self._skip("stream"):
             self._once(streams, "stream")
             self._need("seed")
-            streams[next(reversed(streams))] = self._integer()
+            streams[next(reversed(streams))] = self._seed()
         notes: dict[str, str] = {}
         while self._skip("note"):
             self._once(notes, "note")

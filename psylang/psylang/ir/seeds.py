@@ -10,8 +10,48 @@ gives, alone in that first sequence, and with the salt of its stream in all othe
 
 from __future__ import annotations
 
+import base64
+import struct
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+
+# A generator's state as numpy.random.RandomState.get_state() gives it.
+State = tuple[Any, ...]
+KEY_BYTES, PACKED = 4 * 624, struct.Struct("<iid")  # Position, whether one of a pair is kept, it.
+
+
+class Begun(int):
+    """The seed of a generator that has been drawn from: the first sequence of a run with seed 0
+    goes on from its state; all others have the keys of the seed."""
+
+    state: State
+
+    def __new__(cls, seed: int, state: State = ()) -> Begun:
+        made = super().__new__(cls, seed)
+        made.state = state
+        return made
+
+    def packed(self) -> str:
+        """The state as text."""
+        _, key, position, has_gauss, gauss = self.state
+        words = np.asarray(key, "<u4").tobytes()
+        return base64.b64encode(words + PACKED.pack(position, has_gauss, gauss)).decode()
+
+    @classmethod
+    def unpacked(cls, seed: int, text: str) -> Begun:
+        """ValueError: no state was packed so."""
+        data = base64.b64decode(text, validate=True)
+        if len(data) != KEY_BYTES + PACKED.size:
+            raise ValueError(f"a state has {KEY_BYTES + PACKED.size} bytes, not {len(data)}")
+        key = np.frombuffer(data, "<u4", KEY_BYTES // 4).astype(np.uint32)
+        return cls(seed, ("MT19937", key, *PACKED.unpack_from(data, KEY_BYTES)))
+
+
+def begun(own: int, seed: int, sequence: int) -> State | None:
+    """The state with which a stream begins in place of the key's, or None."""
+    return own.state if isinstance(own, Begun) and not seed and not sequence else None
 
 
 def first_key(own: int, seed: int) -> list[int]:

@@ -31,6 +31,7 @@ from typing import Any
 
 from psylang.ir.graph import NOWHERE, Op, Origin, Program, Region, Value
 from psylang.ir.parse import ParseError, parse_program
+from psylang.ir.seeds import Begun
 
 __all__ = ["ParseError", "parse_program", "print_program"]
 
@@ -51,7 +52,8 @@ class _Printer:
     def program(self, program: Program) -> Iterable[str]:
         yield f"program {quoted(program.name)} {program.numerics} {{"
         for stream, seed in zip(program.streams, program.stream_seeds, strict=True):
-            yield f"  stream {quoted(stream)} seed {seed}"
+            begun = f" state {quoted(seed.packed())}" if isinstance(seed, Begun) else ""
+            yield f"  stream {quoted(stream)} seed {int(seed)}{begun}"
         for key, note in program.notes.items():
             yield f"  note {quoted(key)} = {quoted(note)}"
         arguments = iter(program.body.arguments)

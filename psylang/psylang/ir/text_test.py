@@ -166,6 +166,8 @@ def test_any_name_and_origin_parses_back(name: str) -> None:
         ("# race\n", "# why this is here\n", "a comment behind an operation is its origin"),
         ("} else {", "} else {  # b", "an operation has one origin, behind its first region"),
         ("seed 5", "seed 5.5", "line 2, column 23: an integer is needed, not 5.5"),
+        ("seed 5", 'seed 5 state "AAAA"', "a generator's state is needed: a state has 2512 bytes"),
+        ("seed 5", 'seed 5 state "?"', "a generator's state is needed: "),
         ("inf\n", "nan:0000000000000000\n", "has not the bits of a NaN"),
         ("= 100", "= " + "9" * 5000, "a number of 5000 digits"),
         ("= 100", "= " + "[" * 99, "lists in lists deeper than 64"),

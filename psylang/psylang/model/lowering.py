@@ -74,9 +74,7 @@ def _seeded(model: Blueprint, program: Program) -> Program:
     for name in (*model.mechanisms, *(f"{name}{ESTIMATES}" for name in model.mechanisms)):
         if name in seeds and seeds[name] is None:
             seeds[name] = next(free)
-    return dataclasses.replace(
-        program, stream_seeds=tuple(int(seeds[n] or 0) for n in program.streams)
-    )
+    return dataclasses.replace(program, stream_seeds=tuple(seeds[n] or 0 for n in program.streams))
 
 
 def _signals(model: Blueprint) -> list[ControlSignal]:

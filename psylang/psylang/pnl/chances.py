@@ -104,7 +104,7 @@ def seed_of_ports(written: Any, function: Any, at: At) -> int | None:
     """The seed of a function of ports; None: it does not draw."""
     if isinstance(written, UserDefined):
         return seed_of_function(function, at)
-    return seed_of(function) if isinstance(written, Kept | Picked) else None
+    return seed_of(function, at) if isinstance(written, Kept | Picked) else None
 
 
 def draws(node: Any) -> bool:

@@ -217,15 +217,10 @@ def noise_of(given: Any, at: At) -> tuple[Any, float]:
     return None, float(numbers.flat[0])
 
 
-def seed_of(*components: Any) -> int | None:
-    """The one seed of the random functions of a mechanism. RefusedError: there are several."""
-    seeds = [
-        int(value_of(one, "seed"))
-        for one in components
-        if hasattr(one, "parameters") and hasattr(one.parameters, "seed")
-    ]
-    if len(set(seeds)) > 1:
-        raise RefusedError(
-            f"its parts draw with seeds of their own, {seeds}", "let one part draw in a mechanism"
-        )
-    return seeds[0] if seeds else None
+def seed_of(component: Any, at: At) -> int | None:
+    """The seed of what draws for a mechanism, with its generator's state in a live import; None: it
+    does not draw."""
+    if not hasattr(component, "parameters") or not hasattr(component.parameters, "seed"):
+        return None
+    seed = int(value_of(component, "seed"))
+    return seed if at.live is None else at.live.begun(component, seed)

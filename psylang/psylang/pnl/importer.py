@@ -25,6 +25,7 @@ from psylang.pnl.chances import draws
 from psylang.pnl.conditions import Here, condition_of
 from psylang.pnl.control import search_of
 from psylang.pnl.environment import psyneulink
+from psylang.pnl.live import Live
 from psylang.pnl.mechanisms import Converted, combined, converted, port_named
 from psylang.pnl.modulating import parameter_set, settings_of, steady
 from psylang.pnl.nesting import Nesting, afferents_of
@@ -95,13 +96,17 @@ def from_psyneulink(
     reset_stateful_functions_when: Any = None,
     reset_stateful_functions_to: Any = None,
     initialize_cycle_values: Any = None,
+    live: bool = False,
 ) -> ImportedModel:
     """The model of a composition of PsyNeuLink 0.21, for psylang.compile().
 
     termination_processing: as for its run(): {TimeScale.TRIAL: condition}. runtime_params and the
-    others: likewise, as for its run(). A model does not include
-    learned values or the progress of runs: states start at their initial values, generators at
-    their seeds' first numbers (restart() makes PsyNeuLink do so, too).
+    others: likewise, as for its run(). A model has learned matrices, but not the progress of runs:
+    states start at their initial values, generators at their seeds' first numbers (restart() makes
+    PsyNeuLink do so, too).
+    live: generators go on from where the composition's are, and mechanisms that are never reset
+    from the values that their construction drew: in `exact`, run() gives what the composition's
+    next run() gives, without restart(). Runs with seed above 0, and further sequences, draw others.
 
     Outputs are those of PsyNeuLink's results, named `mechanism` or `mechanism_PORT`.
     If the composition changes later, runs of the model are a ModelChangedError: import it again.
@@ -124,7 +129,7 @@ def from_psyneulink(
 
     def read() -> _Importer:
         composition._analyze_graph()  # As its run() does: inputs and order follow from the graph.
-        made = _Importer(pnl, composition, given)
+        made = _Importer(pnl, composition, given, live)
         with given.resetting(composition):
             made.model()
         return made
@@ -137,8 +142,9 @@ def from_psyneulink(
 
 
 class _Importer:
-    def __init__(self, pnl: Any, composition: Any, given: Given) -> None:
+    def __init__(self, pnl: Any, composition: Any, given: Given, live: bool = False) -> None:
         self.pnl, self.composition, self.given = pnl, composition, given
+        self.live = Live(composition, given) if live else None
         self.starts, self.drawing = given.starts(), itertools.count()
         self.made = ImportedModel(identifier(composition.name))
         self.names, self.paths = Names(), Paths()
@@ -163,6 +169,8 @@ class _Importer:
         for one in self.nesting.compositions:
             with self.of(one):
                 self.nesting.check(one)
+                if self.live is not None:
+                    self.live.refuse_counts(one)
         for node in self.nesting.mechanisms:
             with self.of(node):
                 self._node(node)
@@ -193,11 +201,15 @@ class _Importer:
             raise NotImportedError(self.composition.name, self.refusals)
         made = self.made
         told = repr((made.entries, made.results, made.nodes, made.trials_most))
-        self.written = f"{told}\n{print_program(program)}"
+        # Draws of PsyNeuLink are no change of the composition.
+        plain = dataclasses.replace(program, stream_seeds=tuple(map(int, program.stream_seeds)))
+        self.written = f"{told}\n{print_program(plain)}"
 
     def _control(self, composition: Any) -> None:
         drawing = partial(self._drawing, composition)
         search = search_of(composition, self.paths, self._name, drawing)
+        if self.live is not None:
+            self.live.refuse_reseeding(search)
         self.made.control(search, self._nest(composition))
 
     def _nest(self, composition: Any) -> str:
@@ -216,7 +228,9 @@ class _Importer:
     def _node(self, node: Any) -> None:
         name = self.names.name(node)
         plain_parameters(node)
-        at = At(name, self.paths, self.starts.get(id(node)), self.drawing)
+        at = At(name, self.paths, self.starts.get(id(node)), self.drawing, self.live)
+        if self.live is not None and at.start is None:
+            self.live.refuse_progress(node)
         made = converted(node, name, at)
         if self.nesting.is_controlled and draws(node):
             raise RefusedError(
@@ -353,6 +367,8 @@ class _Importer:
                 f"{projection.name} brings {port_sent.name} of {sender.name}", f"nearest: {others}"
             )
         if self.nesting.place(sender) >= self.nesting.place(node):
+            if self.live is not None:
+                self.live.refuse_sent(port_sent)
             self._begins(sender, port_sent, start, given)
         self.made.connect(
             start,

@@ -113,7 +113,7 @@ def _sphere(mechanism: Any, name: str, at: At, *, size: int, **how: Any) -> tupl
         dimension=dimension,
         toward=size == dimension,
         begin=np.array(value_of(function, begins), dtype=np.float64).ravel(),
-        seed=seed_of(function),
+        seed=seed_of(function, at),
         **numbers,
         **how,
     )

@@ -179,16 +179,16 @@ def _transfer(
     if integrates:
         inner = mechanism.integrator_function
         integrator = integrator_of(inner, at.part("integrator"))
-        seed = seed_of(drawing(inner))
+        seed = seed_of(drawing(inner), at)
     else:
         given = value_of(mechanism, "noise")
         noise, constant = noise_of(given, at.part("noise"))
-        seed = seed_of(given)
+        seed = seed_of(given, at)
         if constant:
             raise RefusedError("noise is a number", "give it NormalDist, or a bias to the function")
     reset: Literal["trial", "never"] = reset_of(mechanism) if integrates else "never"
     recurs = reset == "never" and recurrent is not None and at.start is None
-    if integrates and recurs and integrator is not None:
+    if integrates and recurs and integrator is not None and at.live is None:
         _begins_drawn(mechanism, integrator)
     until = until_of(mechanism, at) if integrates else None
     activity = None
@@ -241,7 +241,7 @@ def _begins_drawn(mechanism: Any, integrator: Any) -> None:
         raise RefusedError(
             "it begins with the noise that its construction drew, as it is recurrent and never "
             "reset",
-            "set reset_stateful_function_when=AtRunStart()",
+            "set reset_stateful_function_when=AtRunStart(), or live=True",
         )
 
 
@@ -327,10 +327,10 @@ def _lca(mechanism: Any, name: str, at: At) -> Converted:
     noise, constant = noise_of(given, at.part("noise"))
     if constant:
         raise RefusedError("noise is a number", "give it NormalDist")
-    if begins_as_built(mechanism) and noise is not None and at.start is None:
+    if begins_as_built(mechanism) and noise is not None and at.start is None and at.live is None:
         raise RefusedError(
             "it begins with the noise that its construction drew, as it is never reset",
-            "set reset_stateful_function_when=AtTrialStart() or AtRunStart()",
+            "set reset_stateful_function_when=AtTrialStart() or AtRunStart(), or live=True",
         )
     numbers = at.numbers(inner, {"leak": "rate", "dt": "time_step_size"})
     made = LCA(
@@ -348,7 +348,7 @@ def _lca(mechanism: Any, name: str, at: At) -> Converted:
         until_finished=bool(value_of(mechanism, "execute_until_finished")),
         max_steps=steps_of(mechanism),
         reset=reset_of(mechanism),
-        seed=seed_of(given),
+        seed=seed_of(given, at),
         **numbers,
     )
     return Converted.viewed(made, mechanism)
@@ -391,7 +391,7 @@ def _ddm(mechanism: Any, name: str, at: At) -> Converted:
             until_finished=bool(value_of(mechanism, "execute_until_finished")),
             max_steps=steps_of(mechanism),
             reset=reset_of(mechanism),
-            seed=seed_of(function),
+            seed=seed_of(function, at),
             **at.numbers(function, {"non_decision_time": "non_decision_time"}),
         )
     elif kind_of(function) == "DriftDiffusionAnalytical":
@@ -422,7 +422,7 @@ def _analytical(mechanism: Any, function: Any, name: str, at: At) -> DDMAnalytic
     }
     # Finished after each call: its memory is only its value.
     return DDMAnalytical(
-        name, seed=seed_of(mechanism), reset="never", **at.numbers(function, fields)
+        name, seed=seed_of(mechanism, at), reset="never", **at.numbers(function, fields)
     )
 
 
@@ -447,7 +447,7 @@ def _integrator_mechanism(mechanism: Any, name: str, at: At) -> Converted:
         function=Linear(),
         integrator=integrator_of(function, at.part("integrator")),
         reset=reset_of(mechanism),
-        seed=seed_of(drawing(function)),
+        seed=seed_of(drawing(function), at),
     )
     return Converted.viewed(made, mechanism)
 
@@ -476,7 +476,7 @@ def _processing(mechanism: Any, name: str, at: At) -> Converted:
         noise = Normal(**at.part("noise").numbers(function, {"standard_deviation": "variance"}))
         fields = {"slope": "scale", "intercept": "offset"}
         transfer: Any = Linear(**at.part("function").numbers(function, fields))
-        seed = seed_of(function)
+        seed = seed_of(function, at)
     else:
         transfer = transfer_function(function, at.part("function"))
     if len(sizes) > 1 and noise is None:

@@ -99,14 +99,19 @@ class At:
     """A place in the model that is being read, such as `decision.integrator`."""
 
     def __init__(
-        self, path: str, paths: Paths, start: Any = None, drawing: Iterator[int] | None = None
+        self,
+        path: str,
+        paths: Paths,
+        start: Any = None,
+        drawing: Iterator[int] | None = None,
+        live: Any = None,
     ) -> None:
-        self.path, self.paths = path, paths
+        self.path, self.paths, self.live = path, paths, live
         self.drawing = itertools.count() if drawing is None else drawing  # Numbers functions.
         self.start = start  # The state with which the mechanism begins, in place of its own.
 
     def part(self, field: str) -> At:
-        return At(f"{self.path}.{field}", self.paths, self.start, self.drawing)
+        return At(f"{self.path}.{field}", self.paths, self.start, self.drawing, self.live)
 
     def initial(self, function: Any, name: str = "initializer") -> Any:
         """The state with which an integrator begins."""

@@ -95,4 +95,8 @@ def generator_of(function: Any) -> np.random.RandomState | None:
 
 def seed_of_function(function: Any, at: At) -> int | None:
     """The seed of a function that draws; None: it does not."""
-    return None if generator_of(function) is None else FIRST_SEED + next(at.drawing)
+    generator = generator_of(function)
+    if generator is None:
+        return None
+    seed = FIRST_SEED + next(at.drawing)
+    return seed if at.live is None else at.live.of_modeller(generator, seed)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psylang.ir.graph import Program
-from psylang.ir.seeds import later_keys
+from psylang.ir.seeds import Begun, later_keys
 
 WORDS = 624
 BLOCK_BYTES, BLOCK_MAX, BLOCKS_KEPT = 4 << 20, 1024, 4
@@ -30,7 +30,8 @@ class Generators:
     def __init__(self, program: Program, seed: int, sequences: int, alike: bool) -> None:
         self._own, self._seed, self._alike = program.stream_seeds, seed, alike
         self._sequences = sequences
-        self._first = _first_row(self._own, seed)
+        self._is_begun = any(isinstance(own, Begun) for own in self._own)
+        self._first = (_row if self._is_begun else _first_row)(self._own, seed)
         self.nbytes = self._first.nbytes  # The size for one sequence.
         self._size = min(max(BLOCK_BYTES // self.nbytes, 1), BLOCK_MAX)
         self._blocks: dict[int, tuple[NDArray[Any], NDArray[Any]]] = {}
@@ -46,6 +47,9 @@ class Generators:
             there = slice(at - number * self._size, until - number * self._size)
             for field, block in zip(("key", "salt"), self._block(number), strict=True):
                 made[field][at - begin : until - begin] = block[there]
+            if self._is_begun:
+                for field, fresh in (("position", WORDS), ("has_gauss", 0), ("gauss", 0.0)):
+                    made[field][at - begin : until - begin] = fresh
             at = until
         return made
 
@@ -68,13 +72,15 @@ class Generators:
         return found
 
 
-@functools.lru_cache(maxsize=64)
-def _first_row(own: tuple[int, ...], seed: int) -> NDArray[Any]:
+def _row(own: tuple[int, ...], seed: int) -> NDArray[Any]:
     from psylang.emit.abi import generators_of
 
     row = generators_of(own, seed)
     row.setflags(write=False)
     return row
+
+
+_first_row = functools.lru_cache(maxsize=64)(_row)  # Begun seeds are equal to plain ones.
 
 
 def seeded(keys: NDArray[np.uint32]) -> NDArray[np.uint32]:

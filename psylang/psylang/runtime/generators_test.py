@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+from typing import Any
+
 import numpy as np
 import pytest
 
 import psylang
-from psylang.ir.seeds import key_of
+from psylang.ir.interpret import interpret
+from psylang.ir.seeds import Begun, key_of
 from psylang.model import DDM, DriftDiffusion, Model, Transfer
 from psylang.model.noise import Normal
 from psylang.models import ddm
@@ -75,3 +79,25 @@ def test_all_points_of_a_search_meet_the_same_draws() -> None:
     plan = psylang.compile(ddm(dt=0.01), vary=["non_decision_time"], numerics="exact")
     found = plan.search({"non_decision_time": [0.0, 1.0]}, trials=30, objective="response_time")
     assert found["response_time"][1] - found["response_time"][0] == pytest.approx(1.0)
+
+
+def test_a_stream_goes_on_from_the_state_of_a_generator() -> None:
+    other = np.random.RandomState([7])
+    other.normal(size=3)  # One of a pair of normal numbers is kept.
+    state: Any = other.get_state(legacy=True)
+    model = noisy(b=Begun(7, state))
+    plan = psylang.compile(model, numerics="exact")
+    wanted = other.normal(size=8)
+    for one in (plan, pickle.loads(pickle.dumps(plan))):
+        np.testing.assert_array_equal(one.run(trials=8)["b"][:, 0], wanted)
+    interpreted = interpret(model.program("exact"), trials=8)
+    np.testing.assert_array_equal(interpreted["b"][:, 0], wanted)
+    # Other sequences and seeds have their own generators; so has a plan of the plain seed.
+    plain = psylang.compile(noisy(b=7), numerics="exact")
+    for seed, sequences in ((3, 1), (0, 2)):
+        found, usual = (
+            one.run(trials=8, seed=seed, sequences=sequences)["b"] for one in (plan, plain)
+        )
+        np.testing.assert_array_equal(found.ravel()[-8:], usual.ravel()[-8:])
+    first = plain.run(trials=8)["b"][:, 0]
+    np.testing.assert_array_equal(first, np.random.RandomState([7]).normal(size=8))
