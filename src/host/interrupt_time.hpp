@@ -1,0 +1,56 @@
+#pragma once
+// The time that Linux spends in interrupts, of the whole machine (/proc/stat).
+//
+// A Linux with CONFIG_IRQ_TIME_ACCOUNTING measures hard and soft interrupts and takes their time
+// out of the clocks of the threads that they interrupt. Any other Linux samples: a tick that falls
+// into a soft interrupt counts as one, hard interrupts count as nothing, and the clock of an
+// interrupted thread includes both. On such a Linux the column of hard interrupts stays 0.
+//
+// Threading: from anywhere; its owner closes the file.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/units.hpp"
+#include "host/proc_file.hpp"
+
+namespace k2k::host {
+
+// Since the machine started. Only differences mean anything.
+struct InterruptCounts {
+  Nanoseconds hard{};            // In interrupts, of all cores,
+  Nanoseconds soft{};            // and in soft interrupts.
+  Nanoseconds stolen{};          // In which a hypervisor let other machines run.
+  std::uint64_t of_devices = 0;  // Interrupts with a number of their own.
+  std::uint64_t of_io = 0;       // Soft interrupts of networks and of block devices.
+
+  // True if Linux measures the time, false if it samples.
+  [[nodiscard]] bool measured() const { return hard > Nanoseconds::zero(); }
+};
+
+// Parses the text of /proc/stat, whose times are in ticks of this length. Empty: a line is missing.
+std::optional<InterruptCounts> interrupt_counts_of(std::string_view stat, Nanoseconds tick);
+
+class InterruptTime {
+ public:
+  // Errors: from opening and reading the file; EBADMSG, unknown format.
+  static Result<InterruptTime> open(const std::string& proc = proc_folder);
+
+  // Empty if the file can no longer be read. Takes some microseconds, on a machine with hundreds of
+  // cores a millisecond. Uses a buffer of this object: by one thread at a time.
+  [[nodiscard]] std::optional<InterruptCounts> read();
+
+ private:
+  explicit InterruptTime(ProcFile file) : file_(std::move(file)), text_(text_bytes) {}
+
+  static constexpr std::size_t text_bytes = 128 << 10;  // 1,000 cores and 20,000 interrupts.
+
+  ProcFile file_;
+  std::vector<char> text_;
+};
+
+}  // namespace k2k::host
