@@ -244,6 +244,12 @@ std::string to_table(const server::Stats& stats) {
       text += fmt::format("cap: {:.3f} s charged for kernel threads behind fsync and its like\n",
                           stats.governor.kernel_thread_seconds);
     }
+    if (stats.governor.request_interrupt_seconds > 0) {
+      text += fmt::format(
+          "cap: {:.3f} s charged for interrupts behind requests, now {:.1f} us each{}\n",
+          stats.governor.request_interrupt_seconds, stats.governor.interrupt_us,
+          stats.governor.interrupts.empty() ? "" : ", " + stats.governor.interrupts);
+    }
   }
   if (!stats.governor.sensors.empty()) text += sensors_text(stats.governor);
   if (stats.governor.host_limit > 0) {
@@ -324,6 +330,9 @@ nlohmann::ordered_json to_json(const server::Stats& stats) {
             {"sensors", stats.governor.sensors},
             {"sensor_seconds", stats.governor.sensor_seconds},
             {"kernel_thread_seconds", stats.governor.kernel_thread_seconds},
+            {"request_interrupt_seconds", stats.governor.request_interrupt_seconds},
+            {"interrupt_us", stats.governor.interrupt_us},
+            {"interrupts", stats.governor.interrupts},
             {"free_seconds", stats.governor.free_seconds},
             {"masked_rests", stats.governor.masked_rests},
             {"loss", stats.governor.loss},

@@ -116,6 +116,25 @@ TEST(StatsText, tells_the_charges_for_kernel_threads) {
   EXPECT_EQ(to_json(stats)["governor"]["kernel_thread_seconds"], 0.125);
 }
 
+TEST(StatsText, tells_the_charges_for_interrupts) {
+  server::Stats stats = sample();
+  stats.governor.cap = 0.05;
+  stats.governor.interrupt_us = 1;
+  EXPECT_EQ(to_table(stats).find("interrupts behind requests"), std::string::npos);
+  stats.governor.request_interrupt_seconds = 0.125;
+  stats.governor.interrupt_us = 14.25;
+  stats.governor.interrupts = "sampled";
+  const std::string text = to_table(stats);
+  EXPECT_NE(
+      text.find("cap: 0.125 s charged for interrupts behind requests, now 14.2 us each, sampled\n"),
+      std::string::npos)
+      << text;
+  const auto json = to_json(stats)["governor"];
+  EXPECT_EQ(json["request_interrupt_seconds"], 0.125);
+  EXPECT_EQ(json["interrupt_us"], 14.25);
+  EXPECT_EQ(json["interrupts"], "sampled");
+}
+
 TEST(StatsText, tells_the_hosts_limit_if_there_is_one) {
   EXPECT_EQ(to_table(sample()).find("host limit"), std::string::npos);
   EXPECT_EQ(to_json(sample())["governor"]["host_limit"], 0.0);

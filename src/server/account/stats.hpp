@@ -65,6 +65,12 @@ struct GovernorStats {
   // Charged for the possible work of kernel threads for calls like fsync: the time that service
   // threads waited for such calls. Not part of any other sum.
   double kernel_thread_seconds = 0;
+  // Charged for interrupts behind requests, at `interrupt_us` each (interrupt_cost.hpp). Not part
+  // of any other sum.
+  double request_interrupt_seconds = 0;
+  double interrupt_us = 0;
+  // How Linux accounts for interrupts: "measured", "sampled", or "" where it is not known (yet).
+  std::string interrupts;
   double free_seconds = 0;         // `displaced`: CPU time that no program wanted; not charged.
   std::uint64_t masked_rests = 0;  // `displaced`: rests in which no doorbell could wake a core.
   double loss = 0;                 // `auto`: loss of CPU programs at the last sample; a fraction.

@@ -99,6 +99,11 @@ class Admission {
     grants_.charge_kernel_threads(tenant, at_most);
   }
 
+  // A call begins that may keep the thread: under a cap, the interrupts that end its sleeps count.
+  void begin_sleeping_call(ServiceAccount& account) const {
+    if (governed()) grants_.begin_sleeping_call(account);
+  }
+
   // While suspended every thread passes, so that roles can change hands and every accepted request
   // is served at the end. CPU time spent meanwhile becomes debt.
   void suspend() { waiting_.suspend(); }

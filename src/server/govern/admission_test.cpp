@@ -217,6 +217,8 @@ class StandingClocks : public Clocks {
   [[nodiscard]] Instant now() const override { return moment_; }
   [[nodiscard]] std::uint64_t cycles() const override { return 0; }
   [[nodiscard]] Nanoseconds thread_time() const override { return {}; }
+  // A thread that sleeps for a lock would pay for the interrupt that ends its sleep.
+  [[nodiscard]] Switches switches() const override { return {}; }
 
  private:
   const Instant moment_ = k2k::now() + standing_sleep;

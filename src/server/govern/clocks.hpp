@@ -2,7 +2,9 @@
 // The clocks by which grants are given and charged, as an interface: tests pass their own clocks
 // and replay a run without waiting.
 //
-// Threading: all members from anywhere; thread_time() is the calling thread's.
+// Threading: all members from anywhere; thread_time() and switches() are the calling thread's.
+
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -12,6 +14,13 @@
 #include "server/account/thread_stats.hpp"
 
 namespace k2k::server {
+
+// What a thread did that interrupts end, since it started.
+struct Switches {
+  std::uint64_t voluntary = 0;    // Sleeps.
+  std::uint64_t involuntary = 0;  // Another thread took the core.
+  std::uint64_t blocks = 0;       // Moved from and to disks, of 512 bytes.
+};
 
 class Clocks {
  public:
@@ -23,6 +32,12 @@ class Clocks {
   [[nodiscard]] virtual Instant now() const { return k2k::now(); }
   [[nodiscard]] virtual std::uint64_t cycles() const { return k2k::cycles(); }
   [[nodiscard]] virtual Nanoseconds thread_time() const { return k2k::thread_time(); }
+  [[nodiscard]] virtual Switches switches() const {
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    return {static_cast<std::uint64_t>(usage.ru_nvcsw), static_cast<std::uint64_t>(usage.ru_nivcsw),
+            static_cast<std::uint64_t>(usage.ru_inblock + usage.ru_oublock)};
+  }
   [[nodiscard]] virtual double nanoseconds_per_cycle() const {
     return k2k::nanoseconds_per_cycle();
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "base/cores.hpp"
@@ -13,6 +14,9 @@ namespace {
 // Another thread that returns this many tokens wakes a thread that sleeps until it has tokens. At 1
 // % of two cores this saves 5 ms of its sleep.
 constexpr Nanoseconds refund_worth_a_wake{100'000};
+
+// 512 bytes each. A disk moves at least this much for an interrupt, if a request wants more.
+constexpr std::uint64_t blocks_an_interrupt = 256;
 
 double seconds(Nanoseconds time) { return std::chrono::duration<double>(time).count(); }
 
@@ -44,6 +48,7 @@ Grants::Answer Grants::renew(ServiceAccount& account, bool woken) {
   Answer answer;
   answer.refunded = settle_locked(account, moment, wanted, woken);
   const governor::Decision decision = decide(account, moment, wanted);
+  account.since = ServiceAccount::Since::rest;
   if (decision.verdict != governor::Verdict::serve) {
     answer.outcome = Outcome::wait;
     answer.until = decision.until;
@@ -51,6 +56,7 @@ Grants::Answer Grants::renew(ServiceAccount& account, bool woken) {
   }
   answer.outcome = Outcome::open;
   account.open = true;
+  account.since = ServiceAccount::Since::grant;
   account.reserved = decision.reserved;
   // CPU time is at most the elapsed time; the charge at the grant's end shows if it was less.
   account.until = clocks_.cycles() + clocks_.cycles_in(decision.grant);
@@ -73,7 +79,9 @@ bool Grants::settle(ServiceAccount& account, bool woken) {
   const std::lock_guard lock(mutex_);
   if (rule_.governor == nullptr) return false;
   const Instant moment = clocks_.now();
-  return settle_locked(account, moment, contended(moment), woken);
+  const bool refunded = settle_locked(account, moment, contended(moment), woken);
+  account.since = ServiceAccount::Since::rest;
+  return refunded;
 }
 
 Grants::Rest Grants::rest_masked(ServiceAccount& account) {
@@ -82,6 +90,7 @@ Grants::Rest Grants::rest_masked(ServiceAccount& account) {
   const Instant moment = clocks_.now();
   Rest rest;
   rest.refunded = settle_locked(account, moment, contended(moment), false);
+  account.since = ServiceAccount::Since::rest;
   const Instant until = rule_.governor->unmask_at(moment);
   if (until <= moment) return rest;
   ++counted_.masked_rests;
@@ -120,14 +129,17 @@ bool Grants::settle_locked(ServiceAccount& account, Instant moment, bool contend
     account.stats = stats;
     account.epoch = epoch_;
     account.charged = clock;
+    account.switches = clocks_.switches();
+    account.charged_at = moment;
     if (tenants_.divided()) TenantAccounts::begin(account, clock, clocks_);
   }
+  const Nanoseconds interrupts = interrupts_of(account, moment, clock, woken);
   if (tenants_.divided()) {
-    settle_tenants(account, moment, clock, contended, woken);
+    settle_tenants(account, moment, clock, interrupts, contended, woken);
     return false;
   }
   governor::Spent spent;
-  spent.cpu = clock - account.charged + (woken ? costs_.interrupt : Nanoseconds::zero());
+  spent.cpu = clock - account.charged + interrupts;
   spent.requests = account.requests;
   spent.wakes = woken ? 1 : 0;
   spent.contended = contended;
@@ -139,11 +151,43 @@ bool Grants::settle_locked(ServiceAccount& account, Instant moment, bool contend
   return reserved - spent.cpu > refund_worth_a_wake;
 }
 
+void Grants::begin_sleeping_call(ServiceAccount& account) const {
+  if (account.since != ServiceAccount::Since::rest) return;
+  account.since = ServiceAccount::Since::call;
+  account.switches.voluntary = clocks_.switches().voluntary;
+}
+
+Nanoseconds Grants::interrupts_of(ServiceAccount& account, Instant moment, Nanoseconds clock,
+                                  bool woken) {
+  using Since = ServiceAccount::Since;
+  const Switches now = clocks_.switches();
+  const Switches before = account.switches;
+  const Since since = woken ? Since::rest : account.since;
+  std::uint64_t ended = std::exchange(account.interrupts, 0);
+  if (since != Since::rest) ended += now.voluntary - before.voluntary;
+  const std::uint64_t moved = (now.blocks - before.blocks) / blocks_an_interrupt;
+  account.switches = {now.voluntary, now.involuntary, before.blocks + moved * blocks_an_interrupt};
+  ended = std::max(ended, moved);
+  Nanoseconds time = interrupt_charge_.each * static_cast<std::int64_t>(ended);
+  const bool kept_core = since == Since::grant && now.voluntary == before.voluntary &&
+                         now.involuntary == before.involuntary;
+  if (kept_core) {
+    const Nanoseconds gap = (moment - account.charged_at) - (clock - account.charged);
+    const double part =
+        interrupt_charge_.part_of_gap * static_cast<double>(std::max(gap.count(), std::int64_t{0}));
+    time += Nanoseconds(std::llround(part));
+  }
+  account.charged_at = moment;
+  interrupted_ += ended;
+  interrupts_ += time;
+  return time + (woken ? costs_.interrupt : Nanoseconds::zero());
+}
+
 void Grants::settle_tenants(ServiceAccount& account, Instant moment, Nanoseconds clock,
-                            bool contended, bool woken) {
+                            Nanoseconds interrupts, bool contended, bool woken) {
   TenantAccounts::Charges charges;
-  const auto all = tenants_.charges_of(
-      account, clock, woken ? costs_.interrupt : Nanoseconds::zero(), clocks_, charges);
+  const auto all = tenants_.charges_of(account, clock, interrupts, clocks_, charges);
+  account.charged = clock;
   for (std::size_t budget = 0; budget < all.size(); ++budget) {
     ServiceAccount::Grant& grant = account.grants[budget];
     const TenantAccounts::Charge& charge = all[budget];
@@ -191,6 +235,11 @@ void Grants::charge_keeper(Nanoseconds cpu) {
   keeper_cpu_ += cpu;
 }
 
+void Grants::set_interrupts(const InterruptCharge& charge) {
+  const std::lock_guard lock(mutex_);
+  interrupt_charge_ = charge;
+}
+
 void Grants::sample(const SensorReading& reading) {
   const std::lock_guard lock(mutex_);
   if (rule_.governor == nullptr) return;
@@ -233,7 +282,7 @@ Nanoseconds Grants::granted(Instant from, Instant to) const {
 
 Grants::Usage Grants::usage() const {
   const std::lock_guard lock(mutex_);
-  Usage usage{charged_ - keeper_cpu_, 0};
+  Usage usage{charged_ - keeper_cpu_, 0, interrupted_};
   if (rule_.governor != nullptr) usage.waits = rule_.governor->report(clocks_.now()).waits;
   return usage;
 }
@@ -244,6 +293,9 @@ GovernorStats Grants::stats() const {
   stats.sensors = rule_.sensors;
   stats.sensor_seconds = seconds(sensors_cpu_);
   stats.kernel_thread_seconds = seconds(kernel_threads_);
+  stats.request_interrupt_seconds = seconds(interrupts_);
+  stats.interrupt_us = seconds(interrupt_charge_.each) * 1e6;
+  stats.interrupts = interrupt_charge_.account;
   stats.free_seconds = seconds(free_);
   if (rule_.governor == nullptr) return stats;
   const governor::Report report = rule_.governor->report(clocks_.now());

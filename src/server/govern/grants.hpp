@@ -7,7 +7,10 @@
 //
 // The charge is the advance of the thread's CPU clock, so it includes service, halves, polling and
 // context switches. The interrupt of a timer or doorbell is charged in addition, at its calibrated
-// cost.
+// cost, and so are the interrupts behind requests, at their measured cost (interrupt_cost.hpp): one
+// for each sleep of the thread while it served, or for each 128 KiB that it moved from or to a
+// disk. Where the clocks of threads do not include interrupts, a thread that kept its core is
+// charged the time in which it did not run, too.
 //
 // Nothing sleeps here, and time enters through an interface (clocks.hpp), so tests replay a run.
 //
@@ -39,6 +42,13 @@ struct SensorReading {
   Nanoseconds cpu{};  // Its own.
 };
 
+// What interrupts behind requests are charged from now on; see InterruptCost.
+struct InterruptCharge {
+  Nanoseconds each = governor::Costs().interrupt;
+  double part_of_gap = 0;
+  const char* account = "";  // GovernorStats::interrupts.
+};
+
 class Grants {
  public:
   // A policy, ready to be put in force.
@@ -59,8 +69,9 @@ class Grants {
     bool refunded = false;  // As in Answer.
   };
   struct Usage {
-    Nanoseconds charged{};    // Without the limit keeper's part.
-    std::uint64_t waits = 0;  // Of the governor's report.
+    Nanoseconds charged{};         // Without the limit keeper's part.
+    std::uint64_t waits = 0;       // Of the governor's report.
+    std::uint64_t interrupts = 0;  // Behind requests.
   };
 
   explicit Grants(const Clocks& clocks = real_clocks()) : clocks_(clocks) {}
@@ -82,10 +93,14 @@ class Grants {
   // fewer budgets.
   bool request_grant(ServiceAccount& account, std::uint32_t tenant);
 
+  // A call begins that may keep the thread: the interrupts that end its sleeps count.
+  void begin_sleeping_call(ServiceAccount& account) const;
+
   // Charges a call of this tenant for the work of kernel threads, at most `at_most`; see
   // kernel_work.hpp.
   void charge_kernel_threads(std::uint32_t tenant, Nanoseconds at_most);
   void charge_keeper(Nanoseconds cpu);
+  void set_interrupts(const InterruptCharge& charge);
 
   // For the sensors' thread.
   void sample(const SensorReading& reading);
@@ -104,8 +119,11 @@ class Grants {
  private:
   // These expect mutex_ held, and a governor.
   bool settle_locked(ServiceAccount& account, Instant moment, bool contended, bool woken);
-  void settle_tenants(ServiceAccount& account, Instant moment, Nanoseconds clock, bool contended,
-                      bool woken);
+  void settle_tenants(ServiceAccount& account, Instant moment, Nanoseconds clock,
+                      Nanoseconds interrupts, bool contended, bool woken);
+  // The CPU time of interrupts behind the account's requests since its last charge, until `clock`
+  // of its thread.
+  Nanoseconds interrupts_of(ServiceAccount& account, Instant moment, Nanoseconds clock, bool woken);
   void pay(Instant moment, Nanoseconds reserved, const governor::Spent& spent);
   governor::Decision decide(ServiceAccount& account, Instant moment, bool contended);
   [[nodiscard]] bool contended(Instant moment) const {
@@ -119,15 +137,18 @@ class Grants {
   Rule rule_;
   GrantLog log_;
   governor::LossFilter filter_;
-  GovernorStats counted_;         // Counters of this class; the governor has the others.
-  Nanoseconds charged_{};         // The total, including the parts below.
-  Nanoseconds free_{};            // Not charged: no other program wanted it.
-  Nanoseconds sensors_cpu_{};     // Of the sensors' thread and the limit keeper.
-  Nanoseconds keeper_cpu_{};      // Of the limit keeper alone.
-  Nanoseconds kernel_threads_{};  // Charged for their possible work.
-  Nanoseconds sampled_{};         // charged_ at the last sample,
-  Instant sampled_at_{};          // which was then.
-  std::uint32_t epoch_ = 0;       // Counts governors.
+  GovernorStats counted_;          // Counters of this class; the governor has the others.
+  Nanoseconds charged_{};          // The total, including the parts below.
+  Nanoseconds free_{};             // Not charged: no other program wanted it.
+  Nanoseconds sensors_cpu_{};      // Of the sensors' thread and the limit keeper.
+  Nanoseconds keeper_cpu_{};       // Of the limit keeper alone.
+  Nanoseconds kernel_threads_{};   // Charged for their possible work.
+  Nanoseconds interrupts_{};       // Of interrupts behind requests.
+  std::uint64_t interrupted_ = 0;  // These interrupts.
+  InterruptCharge interrupt_charge_;
+  Nanoseconds sampled_{};    // charged_ at the last sample,
+  Instant sampled_at_{};     // which was then.
+  std::uint32_t epoch_ = 0;  // Counts governors.
 };
 
 }  // namespace k2k::server

@@ -21,6 +21,7 @@ class ManualClocks : public Clocks {
     return static_cast<std::uint64_t>(now_.time_since_epoch().count());
   }
   [[nodiscard]] Nanoseconds thread_time() const override { return thread_; }
+  [[nodiscard]] Switches switches() const override { return switched; }
   [[nodiscard]] double nanoseconds_per_cycle() const override { return 1; }
   [[nodiscard]] std::size_t core() const override { return 0; }
 
@@ -29,6 +30,8 @@ class ManualClocks : public Clocks {
     thread_ += cpu;
   }
   void sleep_until(Instant when) { now_ = std::max(now_, when); }
+
+  Switches switched;
 
  private:
   Instant now_{std::chrono::hours(1)};

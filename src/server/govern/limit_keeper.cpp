@@ -18,6 +18,9 @@ constexpr double rise_worth_a_wake = 1.25;
 // The time until the next try after a refresh that failed for lack of memory.
 constexpr Nanoseconds refresh_without_memory = std::chrono::milliseconds(100);
 
+// The least time between two samples of the machine's interrupts, which some Linux count in ticks.
+constexpr Nanoseconds interrupts_period = std::chrono::milliseconds(500);
+
 }  // namespace
 
 LimitKeeper::LimitKeeper(Grants& grants, WaitingThreads& waiting, std::string proc)
@@ -86,7 +89,24 @@ Status LimitKeeper::refresh() {
   limited_.store(host_.limit > 0, std::memory_order_relaxed);
   silent_.store(share_.idle());
   if (Status applied = apply(); !applied) return applied;
+  watch_interrupts(now(), usage.interrupts);
   return status;
+}
+
+void LimitKeeper::watch_interrupts(Instant moment, std::uint64_t own) {
+  if (published_.read().cap == 0 || moment < interrupts_due_) return;
+  interrupts_due_ = moment + interrupts_period;
+  if (!std::exchange(interrupts_opened_, true)) {
+    Result<host::InterruptTime> opened = host::InterruptTime::open(proc_);
+    if (opened) interrupts_.emplace(std::move(opened).value());
+  }
+  if (!interrupts_) return;
+  const std::optional<host::InterruptCounts> counts = interrupts_->read();
+  if (!counts) return;
+  interrupt_cost_.sample(moment, *counts, own);
+  grants_.set_interrupts({.each = interrupt_cost_.each(),
+                          .part_of_gap = interrupt_cost_.part_of_gap(),
+                          .account = counts->measured() ? "measured" : "sampled"});
 }
 
 Status LimitKeeper::apply() {

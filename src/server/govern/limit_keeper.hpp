@@ -7,20 +7,24 @@
 //
 // The thread reads the host limit every 100 ms while there is one, else every second. So a new,
 // changed or removed limit takes effect while requests are served; requests only signal that a
-// refresh is due. It also creates and destroys the sensors of the policies (sensors.hpp). Its own
-// CPU time is charged to the cap.
+// refresh is due. It also creates and destroys the sensors of the policies (sensors.hpp). Under a
+// cap it also learns what an interrupt costs (interrupt_cost.hpp). Its own CPU time is charged to
+// the cap.
 //
 // Threading: configure() and stop() by one thread at a time, the other members from anywhere.
 
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "base/result.hpp"
+#include "host/interrupt_time.hpp"
 #include "host/share.hpp"
 #include "server/govern/effective_limits.hpp"
 #include "server/govern/grants.hpp"
+#include "server/govern/interrupt_cost.hpp"
 #include "server/govern/keeper_thread.hpp"
 #include "server/govern/rule.hpp"
 #include "server/govern/waiting_threads.hpp"
@@ -61,6 +65,7 @@ class LimitKeeper {
   Status apply();
   Status adjust_cap(const EffectiveLimits& wanted);
   Status replace_rule(const EffectiveLimits& wanted);
+  void watch_interrupts(Instant moment, std::uint64_t own);
 
   Grants& grants_;
   WaitingThreads& waiting_;
@@ -75,7 +80,11 @@ class LimitKeeper {
   EffectiveLimits in_force_;  // Computed from `config_` and `host_`.
   double told_cap_ = 0;       // The smallest cap under which a waiting thread may have asked.
   std::uint32_t epoch_ = 0;
-  Nanoseconds keeper_cpu_{};  // The thread's CPU clock up to here.
+  Nanoseconds keeper_cpu_{};                       // The thread's CPU clock up to here.
+  std::optional<host::InterruptTime> interrupts_;  // Empty: not opened, or it cannot be read.
+  bool interrupts_opened_ = false;                 // Once is enough: /proc may be hidden.
+  InterruptCost interrupt_cost_{governor::Costs().interrupt};
+  Instant interrupts_due_{};
   std::unique_ptr<Sensors> sensors_;
 
   mutable std::mutex host_mutex_;

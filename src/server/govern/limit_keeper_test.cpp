@@ -4,12 +4,14 @@
 #include "server/govern/limit_keeper.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <thread>
 
 #include "base/clock.hpp"
 #include "host/limit.hpp"
 #include "host/place_fixture.hpp"
+#include "host/proc_fixture.hpp"
 
 namespace k2k::server {
 namespace {
@@ -129,6 +131,39 @@ TEST_F(LimitKeeperTest, charges_its_own_time_to_the_cap_alone) {
   while (grants_.stats().sensor_seconds == 0 && now() < patience) keeper_->refresh_if_due();
   EXPECT_GT(grants_.stats().sensor_seconds, 0);
   EXPECT_EQ(grants_.usage().charged, 0ms);
+}
+
+TEST_F(LimitKeeperTest, learns_what_interrupts_behind_requests_cost_while_requests_are_served) {
+  const host::PlantedProc proc;
+  proc.plant("stat", "cpu  0 0 0 0 0 0 0 0\nintr 0\nsoftirq 0 0 0 0 0 0 0\n");
+  LimitKeeper keeper(grants_, waiting_, proc.path());
+  ServerConfig config;
+  config.cap_permille = 500;
+  ASSERT_TRUE(keeper.configure(config).ok());
+  EXPECT_EQ(grants_.stats().interrupts, "sampled");
+  EXPECT_DOUBLE_EQ(grants_.stats().interrupt_us, 1);
+  ServiceAccount account;
+  grants_.settle(account, false);
+  account.interrupts = 1000;
+  grants_.settle(account, false);
+  proc.plant("stat", "cpu  0 0 0 0 0 0 2 0\nintr 1000 1000\nsoftirq 0 0 0 0 0 1000 0\n");
+  const Instant patience = now() + 20s;
+  while (grants_.stats().interrupt_us == 1 && now() < patience) {
+    keeper.refresh_if_due();
+    std::this_thread::sleep_for(1ms);
+  }
+  // Two of sysconf's ticks for a thousand interrupts, and the hard ones.
+  EXPECT_NEAR(grants_.stats().interrupt_us, 1 + 2e3 / static_cast<double>(::sysconf(_SC_CLK_TCK)),
+              1e-3);
+}
+
+TEST_F(LimitKeeperTest, does_without_linux_account_of_interrupts) {
+  LimitKeeper keeper(grants_, waiting_, "/nowhere");
+  ServerConfig config;
+  config.cap_permille = 500;
+  ASSERT_TRUE(keeper.configure(config).ok());
+  EXPECT_EQ(grants_.stats().interrupts, "");
+  EXPECT_DOUBLE_EQ(grants_.stats().interrupt_us, 1);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "governor/governor.hpp"
 #include "server/account/tenant_charges.hpp"
 #include "server/account/thread_stats.hpp"
+#include "server/govern/clocks.hpp"
 
 namespace k2k::server {
 
@@ -21,6 +22,18 @@ struct ServiceAccount {
   std::uint32_t epoch = 0;   // The governor to which `charged` belongs.
   std::uint32_t passes = 0;  // Passes without a cap since the keeper's due time was last compared.
   bool open = false;         // True while it has a grant.
+
+  // Interrupts behind its requests (interrupt_cost.hpp): what ended its sleeps since the last
+  // charge, unless it may have slept for other reasons.
+  enum class Since : std::uint8_t {
+    rest,   // It may have slept until it was wanted.
+    call,   // A call that may sleep has begun: its sleeps count.
+    grant,  // It has served: its sleeps count, and it had a core in the time between.
+  };
+  Since since = Since::rest;
+  std::uint32_t interrupts = 0;  // Beyond its sleeps: of completions that it waited for together.
+  Switches switches;             // At the last charge,
+  Instant charged_at{};          // which was then.
 
   // With budgets of tenants: the grant for one budget's requests.
   struct Grant {

@@ -35,6 +35,7 @@ services::Answer SystemCalls::attempt_that_may_sleep(ServiceThread& self, Pendin
 
 std::int64_t SystemCalls::wait(ServiceThread& self, Pending& pending) {
   const KernelWork others(*admission_, pending.request);
+  admission_->begin_sleeping_call(self.account);
   std::int64_t value = -ECANCELED;
   if (fall_asleep(self, pending.request)) {
     const bool confined = rules_ != nullptr && rules_->confines(pending.request.number);

@@ -78,6 +78,7 @@ void ColdReads::serve(ServiceThread& self, RingReads& reads) {
       reads.wait(round);
     }
     answer(self, round);
+    self.account.interrupts += static_cast<std::uint32_t>(round.answered.size());
     const Nanoseconds moment = thread_time();
     charge(self, round, cycles_in(moment - mark));
     mark = moment;
