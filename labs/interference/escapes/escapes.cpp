@@ -39,7 +39,8 @@ using namespace std::chrono_literals;
 using governor::rounded;
 using nlohmann::ordered_json;
 
-constexpr Nanoseconds warm_up = 300ms;  // A full bucket is spent at the start.
+// A full bucket is spent at the start, and within a second the cost of interrupts is measured.
+constexpr Nanoseconds warm_up = 1300ms;
 constexpr Nanoseconds start_max = 10s;
 constexpr double tolerance = 0.01;  // Of the machine: other programs, ticks.
 
@@ -51,6 +52,7 @@ struct Report {
       next_phase{};  // Posted once a phase. A thread that looks at a clock would be measured, too.
   std::atomic<std::uint32_t> state{0};  // 1 = ready, 2 = measured, 3 = failed.
   double charged_seconds = 0;
+  double interrupt_seconds = 0;  // Of these.
   double device_seconds = 0;
   std::atomic<std::uint64_t> answered{0};
   std::atomic<std::uint64_t> refused{0};
@@ -77,7 +79,8 @@ void wait_for_next_phase(Report& report) {
 
 double charged_by(const Runtime& runtime) {
   const server::Stats stats = runtime.stats();
-  return stats.thread_seconds + stats.interrupt_seconds + stats.governor.kernel_thread_seconds;
+  return stats.thread_seconds + stats.interrupt_seconds + stats.governor.kernel_thread_seconds +
+         stats.governor.request_interrupt_seconds;
 }
 
 [[noreturn]] void fail(Report& report, const Error& error) {
@@ -115,9 +118,14 @@ double charged_by(const Runtime& runtime) {
     return reading ? static_cast<double>(reading.value().cpu.count()) / 1e9 : 0.0;
   };
   const double charged = charged_by(runtime.value());
+  const auto of_interrupts = [&] {
+    return runtime.value().stats().governor.request_interrupt_seconds;
+  };
+  const double interrupts = of_interrupts();
   const double of_device = device_seconds();
   wait_for_next_phase(report);
   report.charged_seconds = charged_by(runtime.value()) - charged;
+  report.interrupt_seconds = of_interrupts() - interrupts;
   report.device_seconds = device_seconds() - of_device;
   report.state = 2;
   launches.detach();
@@ -291,6 +299,7 @@ ordered_json row_of(const Attempt& attempt, double cap, const std::vector<Found>
           {"of_threads", mean(&Found::threads)},
           {"of_interrupts", mean(&Found::interrupts)},
           {"charged", mean(&Found::charged)},
+          {"charged_interrupts", mean(&Found::charged_interrupts)},
           {"answered", answered},
           {"refused", refused},
           {"kernel_threads", rounds.back().kernel_threads},
@@ -339,12 +348,14 @@ Result<Found> measure(const RuntimeConfig& base, const Attempt& attempt, std::ui
   double of_device = 0;
   for (const Report& report : shared.reports) {
     found.charged += report.charged_seconds;
+    found.charged_interrupts += report.interrupt_seconds;
     of_device += report.device_seconds;
     found.answered += report.answered.load();
     found.refused += report.refused.load();
   }
   const double capacity = attacked.value().elapsed * cores;
   found.charged /= capacity;
+  found.charged_interrupts /= capacity;
   const double longer = attacked.value().elapsed / baseline.value().elapsed;
   found.processes = (attacked.value().processes - of_device) / capacity;
   found.threads = (attacked.value().threads - longer * baseline.value().threads) / capacity;

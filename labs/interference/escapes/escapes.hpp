@@ -41,10 +41,11 @@ const std::vector<Attempt>& all_attempts();
 
 // Of one round. Shares are fractions of the capacity of all cores.
 struct Found {
-  double processes = 0;   // CPU time of the processes without their devices.
-  double threads = 0;     // CPU time of Linux' own threads, beyond the baseline.
-  double interrupts = 0;  // Time in interrupts, which Linux counts in ticks, beyond the baseline.
-  double charged = 0;     // By the governors.
+  double processes = 0;           // CPU time of the processes without their devices.
+  double threads = 0;             // CPU time of Linux' own threads, beyond the baseline.
+  double interrupts = 0;          // Time in interrupts, beyond the baseline.
+  double charged = 0;             // By the governors,
+  double charged_interrupts = 0;  // of that for interrupts behind requests.
   std::uint64_t answered = 0;
   std::uint64_t refused = 0;       // With EPERM.
   std::size_t kernel_threads = 0;  // That are visible.
@@ -59,8 +60,8 @@ struct Found {
 std::string verdict(const std::vector<Found>& rounds, double cap);
 
 // A row: attempt, processes, cap, rounds; machine, low and high, the ends of its 95 % interval, and
-// its parts (of_processes, of_threads, of_interrupts); charged; answered and refused, of all
-// rounds; kernel_threads; verdict. Expects at least two rounds.
+// its parts (of_processes, of_threads, of_interrupts); charged, charged_interrupts; answered and
+// refused, of all rounds; kernel_threads; verdict. Expects at least two rounds.
 nlohmann::ordered_json row_of(const Attempt& attempt, double cap, const std::vector<Found>& rounds);
 
 // One round: `seconds` without requests, and as long with them.

@@ -3,13 +3,16 @@
 
 #include "labs/interference/escapes/escapes.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -86,17 +89,26 @@ TEST(Escapes, what_costs_less_than_the_baseline_costs_nothing) {
   EXPECT_LT(row["machine"].get<double>(), 0.001);
 }
 
-TEST(KernelTime, has_interrupts_hard_and_soft) {
-  const auto ticks = ticks_in_interrupts("cpu  1 2 3 4 5 60 7 8 9 10");
+TEST(KernelTime, has_interrupts_hard_and_soft_and_idle_cores) {
+  const auto ticks = core_ticks_of("cpu  1 2 3 4 5 60 7 8 9 10");
   ASSERT_TRUE(ticks.ok()) << ticks.error().message;
-  EXPECT_EQ(ticks.value(), 67u);
-  for (const char* const line :
-       {"", "cpu", "cpu0 1 2 3 4 5 6 7 8", "cpu  1 2 3 4 5 6", "cpu  1 2 3 4 5 x 7 8"}) {
-    const auto wrong = ticks_in_interrupts(line);
+  EXPECT_EQ(ticks.value().interrupts, 67u);
+  EXPECT_EQ(ticks.value().idle, 4u + 5 + 8);
+  EXPECT_TRUE(ticks.value().measured);
+  EXPECT_FALSE(core_ticks_of("cpu  1 2 3 4 5 0 7 8").value().measured);
+  for (const char* const line : {"", "cpu", "cpu0 1 2 3 4 5 6 7 8", "cpu  1 2 3 4 5 6",
+                                 "cpu  1 2 3 4 5 x 7 8", "cpu  1 2 3 4 5 6 7"}) {
+    const auto wrong = core_ticks_of(line);
     ASSERT_FALSE(wrong.ok()) << line;
     EXPECT_EQ(wrong.error().code, EPROTO);
     EXPECT_EQ(wrong.error().message, "/proc/stat begins with '" + std::string(line) + "'");
   }
+}
+
+TEST(KernelTime, has_the_children_of_a_process) {
+  EXPECT_EQ(ticks_of_children("7 (a (b) 1) S 1 2 3 4 5 6 7 8 9 10 11 12 130 1400 15"), 1530u);
+  EXPECT_EQ(ticks_of_children("7 (short) S 1 2"), 0u);
+  EXPECT_EQ(ticks_of_children(""), 0u);
 }
 
 TEST(KernelTime, has_the_threads_of_linux_and_no_process) {
@@ -111,13 +123,22 @@ TEST(KernelTime, has_the_threads_of_linux_and_no_process) {
     std::ofstream(folder + name) << text;
   };
   const double tick = 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  Instant moment{std::chrono::hours(1)};
+  std::map<int, Nanoseconds> processes;
+  const KernelClocks clocks{.now = [&] { return moment; },
+                            .of_process = [&](int process) -> std::optional<Nanoseconds> {
+                              const auto found = processes.find(process);
+                              if (found == processes.end()) return {};
+                              return found->second;
+                            },
+                            .cores = 2};
   put("/stat", "cpu  0 0 0 0 0 1 1 0\n");
   put("/11/stat", "11 (jbd2) S 2 0");
   put("/11/schedstat", "1000000000 5 6\n");
   put("/12/stat", "12 (program) S 1 0");
   put("/12/schedstat", "9000000000 5 6\n");
   put("/tty/stat", "11 (no process) S 2 0");
-  KernelTime time(folder);
+  KernelTime time(folder, clocks);
   const auto before = time.read();
   ASSERT_TRUE(before.ok()) << before.error().message;
   EXPECT_EQ(time.threads(), 1u);
@@ -127,6 +148,19 @@ TEST(KernelTime, has_the_threads_of_linux_and_no_process) {
   ASSERT_TRUE(after.ok()) << after.error().message;
   EXPECT_NEAR(after.value().threads - before.value().threads, 2, 1e-9);
   EXPECT_NEAR(after.value().interrupts - before.value().interrupts, 2 * tick, 1e-9);
+  // A Linux that only samples: two cores, idle for a second, and threads for half of one.
+  put("/stat", "cpu  0 0 0 0 0 0 5 0\n");
+  processes = {{11, Nanoseconds(7'000'000)}, {12, Nanoseconds(9'000'000)}};
+  const auto sampled = time.read();
+  ASSERT_TRUE(sampled.ok()) << sampled.error().message;
+  moment += std::chrono::seconds(1);
+  put("/stat", fmt::format("cpu  0 0 0 {} 0 0 99 0\n", ::sysconf(_SC_CLK_TCK)));
+  put("/12/stat",
+      fmt::format("12 (program) S 1 3 4 5 6 7 8 9 10 11 12 13 {} 0", ::sysconf(_SC_CLK_TCK) / 4));
+  processes[11] += std::chrono::milliseconds(250);
+  const auto later = time.read();
+  ASSERT_TRUE(later.ok()) << later.error().message;
+  EXPECT_NEAR(later.value().interrupts - sampled.value().interrupts, 0.5, 1e-9);
   std::filesystem::remove_all(folder);
   const auto gone = time.read();
   ASSERT_FALSE(gone.ok());

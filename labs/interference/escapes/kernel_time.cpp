@@ -7,6 +7,8 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -33,26 +35,49 @@ std::string_view next_word(std::string_view& text) {
   return word;
 }
 
+bool read_ticks(std::string_view word, std::uint64_t& number) {
+  const char* const behind = word.data() + word.size();
+  const auto [end, error] = std::from_chars(word.data(), behind, number);
+  return error == std::errc() && end == behind;
+}
+
 }  // namespace
 
-Result<std::uint64_t> ticks_in_interrupts(std::string_view line) {
-  // cpu user nice system idle iowait IRQ SOFTIRQ
-  constexpr std::size_t first = 5;
+Result<CoreTicks> core_ticks_of(std::string_view line) {
+  // cpu user nice system IDLE IOWAIT IRQ SOFTIRQ STEAL
+  enum Field : std::size_t { idle = 3, disk, hard, soft, steal, fields };
+  std::array<std::uint64_t, fields> ticks{};
   std::string_view left = line;
-  const bool is_sum = next_word(left) == "cpu";
-  for (std::size_t field = 0; field < first; ++field) next_word(left);
+  bool is_sum = next_word(left) == "cpu";
+  for (std::uint64_t& number : ticks) is_sum = is_sum && read_ticks(next_word(left), number);
+  if (!is_sum) return Error{EPROTO, fmt::format("/proc/stat begins with '{}'", line)};
+  return CoreTicks{.idle = ticks[idle] + ticks[disk] + ticks[steal],
+                   .interrupts = ticks[hard] + ticks[soft],
+                   .measured = ticks[hard] != 0};
+}
+
+std::uint64_t ticks_of_children(std::string_view stat) {
+  constexpr std::size_t before = 13;  // From the state to the time of the process itself.
+  std::string_view fields = host::fields_behind_name(stat);
+  for (std::size_t field = 0; field < before; ++field) next_word(fields);
   std::uint64_t sum = 0;
   for (int kind = 0; kind < 2; ++kind) {
-    const std::string_view word = next_word(left);
     std::uint64_t ticks = 0;
-    const char* const behind = word.data() + word.size();
-    const auto [end, error] = std::from_chars(word.data(), behind, ticks);
-    if (!is_sum || error != std::errc() || end != behind) {
-      return Error{EPROTO, fmt::format("/proc/stat begins with '{}'", line)};
-    }
-    sum += ticks;
+    if (read_ticks(next_word(fields), ticks)) sum += ticks;
   }
   return sum;
+}
+
+KernelClocks KernelClocks::real() {
+  const auto of_process = [](int process) -> std::optional<Nanoseconds> {
+    clockid_t clock{};
+    timespec time{};
+    if (::clock_getcpuclockid(process, &clock) != 0) return {};
+    if (::clock_gettime(clock, &time) != 0) return {};
+    return std::chrono::seconds(time.tv_sec) + Nanoseconds(time.tv_nsec);
+  };
+  const long cores = std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN));
+  return {[] { return k2k::now(); }, of_process, static_cast<double>(cores)};
 }
 
 bool is_kernel_thread(std::string_view stat) {
@@ -62,24 +87,37 @@ bool is_kernel_thread(std::string_view stat) {
 }
 
 Result<KernelSeconds> KernelTime::read() {
-  const Result<std::uint64_t> ticks = ticks_in_interrupts(first_line(proc_ + "/stat"));
+  const Instant moment = clocks_.now();
+  const Result<CoreTicks> ticks = core_ticks_of(first_line(proc_ + "/stat"));
   if (!ticks) return ticks.error();
+  const auto seconds_of = [](std::uint64_t count) {
+    return static_cast<double>(count) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  };
   std::map<int, Nanoseconds> threads;
+  double in_threads = 0;  // Of all processes and of Linux.
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(proc_, error)) {
     const std::string name = entry.path().filename();
     int number = 0;
     const char* const behind = name.data() + name.size();
     if (std::from_chars(name.data(), behind, number).ptr != behind) continue;
-    if (!is_kernel_thread(first_line(entry.path() / "stat"))) continue;
+    const std::string stat = first_line(entry.path() / "stat");
+    if (!ticks.value().measured) {
+      const auto cpu = clocks_.of_process(number);
+      in_threads += seconds_of(ticks_of_children(stat));
+      if (cpu) in_threads += std::chrono::duration<double>(*cpu).count();
+    }
+    if (!is_kernel_thread(stat)) continue;
     const auto cpu = host::cpu_time_of(first_line(entry.path() / "schedstat"));
     if (cpu) threads.emplace(number, *cpu);
   }
   threads_ = threads.size();
   sum_.update(std::move(threads));
-  return KernelSeconds{.threads = static_cast<double>(sum_.total().count()) / 1e9,
-                       .interrupts = static_cast<double>(ticks.value()) /
-                                     static_cast<double>(::sysconf(_SC_CLK_TCK))};
+  const double all = std::chrono::duration<double>(moment.time_since_epoch()).count();
+  const double beside = clocks_.cores * all - seconds_of(ticks.value().idle) - in_threads;
+  return KernelSeconds{
+      .threads = static_cast<double>(sum_.total().count()) / 1e9,
+      .interrupts = ticks.value().measured ? seconds_of(ticks.value().interrupts) : beside};
 }
 
 }  // namespace k2k::labs::escapes
