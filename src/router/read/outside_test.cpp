@@ -65,7 +65,8 @@ TEST_P(Outside, a_large_file_that_is_cached_is_plain_reads_too) {
   cache(file);
   if (io::cached_pages(file.descriptor(), {0, 1}) != 1) GTEST_SKIP() << "no cachestat(2) here";
   // A reader that loses its core during the read seems to wait for a disk, and enters the file: not
-  // each time. A page that Linux takes back would be read directly, and be missing in the next turn.
+  // each time. A page that Linux takes back would be read directly, and be missing in the next
+  // turn.
   bool plain = false;
   for (int turn = 0; turn < 500 && !plain; ++turn) {
     cache(file);
