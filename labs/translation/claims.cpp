@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cmath>
 #include <optional>
-#include <utility>
 
+#include "labs/claims_file.hpp"
 #include "translation_claims_text.hpp"
 
 namespace k2k::labs::translation {
@@ -64,29 +64,9 @@ Result<Claim> claim_of(const toml::table& table) {
 }  // namespace
 
 Result<std::vector<Claim>> parse_claims(std::string_view text) {
-  toml::table parsed;
-  try {
-    parsed = toml::parse(text);
-  } catch (const toml::parse_error& error) {
-    return Error{EINVAL, fmt::format("claims.toml, line {}: {}", error.source().begin.line,
-                                     error.description())};
-  }
-  std::vector<Claim> claims;
-  const toml::array* const list = parsed["claim"].as_array();
-  if (list == nullptr || list->empty()) {
+  Result<std::vector<Claim>> claims = read_claims<Claim>(text, claim_of);
+  if (claims && claims->empty()) {
     return Error{EINVAL, "claims.toml has no claim; one begins with [[claim]]"};
-  }
-  for (const toml::node& one : *list) {
-    const toml::table* const table = one.as_table();
-    if (table == nullptr) return Error{EINVAL, "claims.toml: a claim is no table"};
-    Result<Claim> claim = claim_of(*table);
-    if (!claim) return claim.error();
-    const auto same = [&](const Claim& other) { return other.id == claim->id; };
-    if (std::ranges::any_of(claims, same)) {
-      return Error{EINVAL, fmt::format("claims.toml, line {}: two claims are named '{}'",
-                                       table->source().begin.line, claim->id)};
-    }
-    claims.push_back(std::move(claim).value());
   }
   return claims;
 }

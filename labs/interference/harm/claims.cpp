@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "claims_text.hpp"
+#include "labs/claims_file.hpp"
 #include "labs/interference/harm/intervals.hpp"
 
 namespace k2k::labs::harm {
@@ -240,27 +241,7 @@ const char* name_of_verdict(bench::Verdict verdict) {
 }  // namespace
 
 Result<std::vector<Claim>> parse_claims(std::string_view text) {
-  toml::table parsed;
-  try {
-    parsed = toml::parse(text);
-  } catch (const toml::parse_error& error) {
-    return Error{EINVAL, fmt::format("claims.toml, line {}: {}", error.source().begin.line,
-                                     error.description())};
-  }
-  std::vector<Claim> claims;
-  const toml::array* const list = parsed["claim"].as_array();
-  for (std::size_t at = 0; list != nullptr && at < list->size(); ++at) {
-    const toml::table* const table = list->get(at)->as_table();
-    if (table == nullptr) return Error{EINVAL, "claims.toml: a claim is no table"};
-    Result<Claim> claim = claim_of(*table);
-    if (!claim) return claim.error();
-    for (const Claim& other : claims) {
-      if (other.id != claim.value().id) continue;
-      return Error{EINVAL, fmt::format("claims.toml: two claims are named '{}'", other.id)};
-    }
-    claims.push_back(std::move(claim).value());
-  }
-  return claims;
+  return read_claims<Claim>(text, claim_of);
 }
 
 Result<std::vector<Claim>> all_claims() { return parse_claims(claims_text); }
