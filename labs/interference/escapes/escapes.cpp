@@ -77,11 +77,7 @@ void wait_for_next_phase(Report& report) {
   }
 }
 
-double charged_by(const Runtime& runtime) {
-  const server::Stats stats = runtime.stats();
-  return stats.thread_seconds + stats.interrupt_seconds + stats.governor.kernel_thread_seconds +
-         stats.governor.request_interrupt_seconds;
-}
+double charged_by(const Runtime& runtime) { return runtime.stats().governor.charged_seconds; }
 
 [[noreturn]] void fail(Report& report, const Error& error) {
   report.error = error.code;

@@ -158,6 +158,8 @@ const Scalar scalars[] = {
      [](const Stats& s) { return s.governor.sensor_seconds; }},
     {"k2k_loss_ratio", "gauge", "Loss of CPU programs at the last sample, as `auto` estimates it.",
      [](const Stats& s) { return s.governor.loss; }},
+    {"k2k_charged_seconds_total", "counter", "CPU time that was held against the cap.",
+     [](const Stats& s) { return s.governor.charged_seconds; }},
     {"k2k_free_cpu_seconds_total", "counter",
      "CPU time of serving that no other program wanted, which `displaced` does not charge.",
      [](const Stats& s) { return s.governor.free_seconds; }},

@@ -237,9 +237,10 @@ std::string to_table(const server::Stats& stats) {
         static_cast<double>(stats.preprocessed) / static_cast<double>(stats.preprocess_wakes));
   }
   if (stats.governor.cap > 0) {
-    text += fmt::format("cap {:.1f} %, throttled {:.3f} s in {} waits, {} served in debt\n",
-                        100 * stats.governor.cap, stats.governor.throttled_seconds,
-                        stats.governor.waits, stats.governor.forced);
+    text += fmt::format(
+        "cap {:.1f} %, {:.3f} s charged, throttled {:.3f} s in {} waits, {} served in debt\n",
+        100 * stats.governor.cap, stats.governor.charged_seconds, stats.governor.throttled_seconds,
+        stats.governor.waits, stats.governor.forced);
     if (stats.governor.kernel_thread_seconds > 0) {
       text += fmt::format("cap: {:.3f} s charged for kernel threads behind fsync and its like\n",
                           stats.governor.kernel_thread_seconds);
@@ -327,6 +328,7 @@ nlohmann::ordered_json to_json(const server::Stats& stats) {
             {"throttled_seconds", stats.governor.throttled_seconds},
             {"waits", stats.governor.waits},
             {"forced", stats.governor.forced},
+            {"charged_seconds", stats.governor.charged_seconds},
             {"sensors", stats.governor.sensors},
             {"sensor_seconds", stats.governor.sensor_seconds},
             {"kernel_thread_seconds", stats.governor.kernel_thread_seconds},

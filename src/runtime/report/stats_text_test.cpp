@@ -104,6 +104,16 @@ TEST(StatsText, tells_which_sensors_a_governor_has) {
   EXPECT_EQ(to_json(stats)["governor"]["sensor_seconds"], 0.25);
 }
 
+TEST(StatsText, tells_all_that_the_cap_was_charged) {
+  server::Stats stats = sample();
+  EXPECT_EQ(to_table(stats).find("charged"), std::string::npos);
+  stats.governor.cap = 0.05;
+  stats.governor.charged_seconds = 0.5;
+  const std::string text = to_table(stats);
+  EXPECT_NE(text.find("cap 5.0 %, 0.500 s charged, throttled "), std::string::npos) << text;
+  EXPECT_EQ(to_json(stats)["governor"]["charged_seconds"], 0.5);
+}
+
 TEST(StatsText, tells_the_charges_for_kernel_threads) {
   server::Stats stats = sample();
   stats.governor.cap = 0.05;

@@ -56,6 +56,9 @@ struct GovernorStats {
   double throttled_seconds = 0;  // Waiting time that the governor ordered.
   std::uint64_t waits = 0;       // Timers armed.
   std::uint64_t forced = 0;      // Requests served in debt, because every wait is bounded.
+  // All CPU time that was held against the cap: of service threads, of their wake-ups, and the
+  // parts below but `free_seconds`.
+  double charged_seconds = 0;
   // The sensors of `displaced` and `auto`, and their readings.
   std::string sensors;  // "idle cores"; "canary, pressure", or why one is missing.
   // CPU time of the sensors' thread, of the ticker of `backoff`, and of the limit keeper under a

@@ -292,6 +292,7 @@ GovernorStats Grants::stats() const {
   GovernorStats stats = counted_;
   stats.sensors = rule_.sensors;
   stats.sensor_seconds = seconds(sensors_cpu_);
+  stats.charged_seconds = seconds(charged_ - free_);
   stats.kernel_thread_seconds = seconds(kernel_threads_);
   stats.request_interrupt_seconds = seconds(interrupts_);
   stats.interrupt_us = seconds(interrupt_charge_.each) * 1e6;

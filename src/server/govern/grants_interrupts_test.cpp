@@ -41,6 +41,7 @@ TEST_F(GrantsOfInterrupts, are_for_each_sleep_of_a_serving_thread) {
   leave();
   EXPECT_EQ(charged(), 140us);
   EXPECT_EQ(thread_.grants.usage().interrupts, 2u);
+  EXPECT_DOUBLE_EQ(thread_.grants.stats().charged_seconds, 140e-6);
   EXPECT_DOUBLE_EQ(thread_.grants.stats().request_interrupt_seconds, 40e-6);
   EXPECT_DOUBLE_EQ(thread_.grants.stats().interrupt_us, 20);
   EXPECT_EQ(thread_.grants.stats().interrupts, "sampled");
