@@ -52,7 +52,7 @@ LABS = {
     "route_simulated": ["route", "simulate"],
     "route_simulated_full": ["route", "simulate", "--full"],
     # Four rounds: programs are recorded and simulated for a minute or two each round.
-    "translation": ["lab", "translation", "--rounds", "4"],
+    "translation": ["lab", "translation", "--rounds", "4", "--html", "build/translation.html"],
     "translation_simulated": ["lab", "translation", "--simulate", "--rounds", "4"],
 }
 # Names for several benchmarks, so that one command records them on one machine: those of a part of
