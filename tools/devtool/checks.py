@@ -3,10 +3,11 @@ end.
 
 In a run of all steps, the builds of the sanitizers, clang-tidy and Psylang's tests run beside the
 steps after the speed step, which use one core for a long time, or wait. Linux preempts them for a
-step at once (SCHED_IDLE).
+step at once (SCHED_IDLE). Downloads of the steps run beside all of these, in a thread of their own.
 
     speed │ format  floors  python  …  ordeal │ tests of asan-ubsan │ tests of tsan
           │ build of asan-ubsan,  build of tsan,  psylang,  tidy ─▶
+          │ CUDA's packages,  PsyNeuLink ─▶
 """
 
 import os
@@ -33,7 +34,11 @@ from devtool.guest_checks import check_kernel_6_1, check_peer_to_peer
 from devtool.hip_check import check_hip
 from devtool.install_check import check_install
 from devtool.process import Command, cores, run, stop_all
-from devtool.psylang_check import check_psylang, check_psyneulink_briefly
+from devtool.psylang_check import (
+    check_psylang,
+    check_psyneulink_briefly,
+    need_psyneulink_and_pytest,
+)
 from devtool.python_tests import run_pytest
 from devtool.speed import check_speed
 from devtool.tidy import tidy_all, tidy_changed, tidy_changed_and_note
@@ -61,6 +66,8 @@ class Step:
     alone: bool = False  # It measures: nothing runs beside it.
     beside: bool = False  # Runs beside others.
     before: Callable[[], None] | None = None  # What it needs, and what may run beside others.
+    # Its downloads. The step itself installs what is still missing.
+    fetch: Callable[[], object] | None = None
 
 
 @dataclass(frozen=True)
@@ -89,15 +96,22 @@ def check(only: Sequence[str]) -> bool:
 def _run_all(steps: Sequence[Step]) -> list[tuple[Step, Ended]]:
     """The rows of the table, in the order of `steps`."""
     rows = {step.name: _run(step.run) for step in steps if step.alone}
-    with _low_priority() as pool:
+    with _low_priority() as downloads, _low_priority() as pool:
+        fetched = {step.name: downloads.submit(step.fetch) for step in steps if step.fetch}
+
+        def run_fetched(step: Step) -> Ended:
+            if step.name in fetched:
+                wait([fetched[step.name]])  # If it failed, the step says so.
+            return _run(step.run)
+
         needed = {step.name: pool.submit(step.before) for step in steps if step.before}
-        beside = {step.name: pool.submit(_run, step.run) for step in steps if step.beside}
+        beside = {step.name: pool.submit(run_fetched, step) for step in steps if step.beside}
         for step in steps:
             if step.name in needed:
                 with Status(f"waiting for the build of {step.name}"):
-                    wait([needed[step.name]])  # If it failed, the step says so.
+                    wait([needed[step.name]])  # Likewise.
             if step.name not in rows and step.name not in beside:
-                rows[step.name] = _run(step.run)
+                rows[step.name] = run_fetched(step)
         for name, future in beside.items():
             with Status(f"waiting for {name}"):
                 rows[name] = future.result()
@@ -106,7 +120,7 @@ def _run_all(steps: Sequence[Step]) -> list[tuple[Step, Ended]]:
 
 @contextmanager
 def _low_priority() -> Iterator[ThreadPoolExecutor]:
-    """One thread whose programs run while nothing else wants a core."""
+    """A thread whose programs run while nothing else wants a core."""
 
     def begin() -> None:
         with suppress(OSError):  # A container may forbid it.
@@ -384,6 +398,7 @@ STEPS = (
         "Psylang against PsyNeuLink, which it installs: without the slow tests",
         pnl,
         beside=True,
+        fetch=need_psyneulink_and_pytest,
     ),
     Step("freestanding", "device-side and public headers compile alone", freestanding),
     Step("doxygen", "the reference is generated without warnings", doxygen),
@@ -399,6 +414,7 @@ STEPS = (
         "our kernels' PTX runs on a CUDA driver on the CPU; more of it by name",
         emulated_cuda,
         named=whole_emulated_cuda,
+        fetch=why_missing,
     ),
     Step("ordeal", "30 s of forks, kills and used-up memory; prints its seed", ordeal),
     Step(

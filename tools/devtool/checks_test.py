@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,43 @@ def test_a_step_that_measures_is_first_and_a_build_comes_before_its_step(
     out = capsys.readouterr().out
     places = [out.index(f"note of {name}") for name in ("first", "beside", "measures", "needs")]
     assert places == sorted(places), "the table keeps the order of the steps"
+
+
+def test_a_step_begins_after_its_downloads_which_run_beside_builds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[str] = []
+    fetched = threading.Event()
+
+    def fetch() -> None:
+        time.sleep(0.2)  # A step that did not wait would be first.
+        done.append("fetch")
+        fetched.set()
+        raise Refused("no network")
+
+    def build() -> None:
+        assert fetched.wait(60), "the builds' thread does not hold up downloads"
+
+    def step(name: str) -> Callable[[], Outcome]:
+        def run() -> Outcome:
+            done.append(name)
+            return Outcome()
+
+        return run
+
+    monkeypatch.setattr(checks, "need_packages", lambda _: None)
+    steps = (
+        Step("needs", "says", step("needs"), before=build),
+        Step("fetches", "says", step("fetches"), fetch=fetch),
+        Step("beside", "says", step("beside"), beside=True, fetch=fetch),
+        Step("by name", "says", step("by name"), always=False, fetch=fetch),
+    )
+    monkeypatch.setattr(checks, "STEPS", steps)
+    assert check([])
+    assert done.count("fetch") == 2
+    assert done[0] == "fetch"
+    assert done.index("fetches") > done.index("fetch")
+    assert done.index("beside") > done.index("fetch", done.index("fetch") + 1)
 
 
 def test_a_step_by_name_waits_for_nothing(order: list[str]) -> None:

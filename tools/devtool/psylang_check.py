@@ -61,6 +61,11 @@ def need_psyneulink() -> None:
     )
 
 
+def need_psyneulink_and_pytest() -> None:
+    need_psyneulink()
+    need_requirements("psylang/references/requirements-test.txt", PEER, stamp="tests.sha256")
+
+
 def check_psyneulink() -> Ended:
     """The tests that need PsyNeuLink."""
     pytest = _peer_pytest()
@@ -80,8 +85,7 @@ def check_psyneulink_briefly() -> Ended:
 
 def _peer_pytest() -> Path:
     """pytest of the environment with PsyNeuLink. Refused: it cannot be installed."""
-    need_psyneulink()
-    need_requirements("psylang/references/requirements-test.txt", PEER, stamp="tests.sha256")
+    need_psyneulink_and_pytest()
     return PEER / "bin/pytest"
 
 
