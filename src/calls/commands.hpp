@@ -149,19 +149,19 @@ inline constexpr Command commands[] = {
     detail::of_keyctl(23, 4, Kind::opaque, 0, 0),       // Likewise
     detail::of_keyctl(24, 3, Kind::path, 0, 0),         // KEYCTL_PKEY_QUERY
     detail::of_keyctl(24, 4, Kind::out_struct, 0, 48),  // Likewise
-    detail::of_keyctl(25, 1, Kind::in_struct, 0, 28),   // KEYCTL_PKEY_ENCRYPT
+    detail::of_keyctl(25, 1, Kind::in_struct, 0, 40),   // KEYCTL_PKEY_ENCRYPT
     detail::of_keyctl(25, 2, Kind::path, 0, 0),         // Likewise
     detail::of_keyctl(25, 3, Kind::opaque, 0, 0),       // Sizes are in the structure.
     detail::of_keyctl(25, 4, Kind::opaque, 0, 0),       // Likewise
-    detail::of_keyctl(26, 1, Kind::in_struct, 0, 28),   // KEYCTL_PKEY_DECRYPT
+    detail::of_keyctl(26, 1, Kind::in_struct, 0, 40),   // KEYCTL_PKEY_DECRYPT
     detail::of_keyctl(26, 2, Kind::path, 0, 0),         // Likewise
     detail::of_keyctl(26, 3, Kind::opaque, 0, 0),       // Likewise
     detail::of_keyctl(26, 4, Kind::opaque, 0, 0),       // Likewise
-    detail::of_keyctl(27, 1, Kind::in_struct, 0, 28),   // KEYCTL_PKEY_SIGN
+    detail::of_keyctl(27, 1, Kind::in_struct, 0, 40),   // KEYCTL_PKEY_SIGN
     detail::of_keyctl(27, 2, Kind::path, 0, 0),         // Likewise
     detail::of_keyctl(27, 3, Kind::opaque, 0, 0),       // Likewise
     detail::of_keyctl(27, 4, Kind::opaque, 0, 0),       // Likewise
-    detail::of_keyctl(28, 1, Kind::in_struct, 0, 28),   // KEYCTL_PKEY_VERIFY
+    detail::of_keyctl(28, 1, Kind::in_struct, 0, 40),   // KEYCTL_PKEY_VERIFY
     detail::of_keyctl(28, 2, Kind::path, 0, 0),         // Likewise
     detail::of_keyctl(28, 3, Kind::opaque, 0, 0),       // Likewise
     detail::of_keyctl(28, 4, Kind::opaque, 0, 0),       // Likewise

@@ -301,6 +301,7 @@ TEST(Commands, decide_what_an_argument_is) {
             sizeof(landlock_path_beneath_attr));
   EXPECT_EQ(by_command(SYS_keyctl, 2, {KEYCTL_UPDATE, 1, 2, 3}).size_from, 3);
   EXPECT_EQ(by_command(SYS_keyctl, 1, {KEYCTL_DH_COMPUTE}).bytes, sizeof(keyctl_dh_params));
+  EXPECT_EQ(by_command(SYS_keyctl, 1, {KEYCTL_PKEY_VERIFY}).bytes, sizeof(keyctl_pkey_params));
 }
 
 TEST(Commands, count_only_the_bits_that_linux_counts) {
