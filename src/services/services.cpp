@@ -9,6 +9,7 @@
 
 #include "calls/rows.hpp"
 #include "calls/table.hpp"
+#include "calls/waits.hpp"
 #include "router/door/files.hpp"
 #include "services/device_call.hpp"
 #include "services/fault.hpp"
@@ -150,6 +151,8 @@ Answer try_row(const Request& request, Progress& progress, router::Files& files)
 }
 
 Answer try_judged_row(const Request& request, Progress& progress, router::Files& files) {
+  // Only a thread that may wait makes the call: no copy yet.
+  if (calls::wait_end_of(request.number) == calls::WaitEnd::signal) return {.would_wait = true};
   Answer answer;
   const std::int64_t value = request.parts->make_call(request, [&](const Request& judged) {
     answer = try_row(judged, progress, files);

@@ -163,9 +163,9 @@ TEST_F(PolicyFileTest, names_memory_by_its_address_or_as_that_of_kernels) {
   EXPECT_EQ(complaint("[memory]\nrange = []\n"),
             ":2:9: unknown key 'memory.range'; expected: ranges");
   EXPECT_EQ(complaint("[calls]\nallow = [\"readv\", \"recvmsg\"]\n[memory]\nranges = []\n"), "");
-  EXPECT_EQ(complaint("[calls]\nallow = [\"keyctl\"]\n[memory]\nranges = [\"kernels\"]\n"),
-            ":2:10: calls.allow names keyctl, whose memory cannot be confined to memory.ranges; "
-            "remove one of the two");
+  EXPECT_EQ(complaint("[calls]\nallow = [\"move_pages\"]\n[memory]\nranges = [\"kernels\"]\n"),
+            ":2:10: calls.allow names move_pages, whose memory cannot be confined to "
+            "memory.ranges; remove one of the two");
   const std::string unused = complaint(
       "default = \"none\"\n[calls]\nallow = [\"getpid\"]\n"
       "[memory]\nranges = [\"kernels\"]\n");

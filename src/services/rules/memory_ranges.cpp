@@ -14,6 +14,7 @@
 #include "calls/reach.hpp"
 #include "calls/rows.hpp"
 #include "calls/table.hpp"
+#include "services/rules/call_copies.hpp"
 
 namespace k2k::services {
 
@@ -24,21 +25,9 @@ using calls::Kind;
 // Their memory holds further addresses that PartCopies does not judge, or their words name memory
 // beside their pointers.
 constexpr std::uint16_t follow_memory[] = {
-    SYS_setsockopt,    // A filter of SO_ATTACH_FILTER.
-    SYS_vmsplice,      // Pieces, which Linux keeps.
-    SYS_futex_waitv,   // The addresses of words,
-    456,               // and so of futex_requeue.
-    SYS_mq_notify,     // A sigevent with a pointer.
     SYS_io_getevents,  // The context of aio is an address.
-    SYS_io_pgetevents,
-    SYS_io_cancel,
-    SYS_bpf,
-    SYS_kexec_load,
-    SYS_move_pages,
-    SYS_process_vm_readv,
-    SYS_keyctl,
-    SYS_quotactl,
-    SYS_quotactl_fd,
+    SYS_io_pgetevents, SYS_io_cancel, SYS_bpf,         SYS_kexec_load,
+    SYS_move_pages,    SYS_quotactl,  SYS_quotactl_fd,
 };
 
 // Of vectors, the elements: their pieces are judged beside them.
@@ -122,6 +111,7 @@ MemoryRanges::Use MemoryRanges::use_of(std::uint16_t number) {
   if (row < 0 || std::ranges::find(follow_memory, number) != std::end(follow_memory)) {
     return Use::unconfined;
   }
+  if (has_copies(number)) return Use::parts;
   Use use = Use::nothing;
   for (const calls::Extent& parameter : calls::shapes[row].parameters) {
     // Linux may write more than the row knows.
@@ -176,10 +166,15 @@ std::optional<MemoryRanges::Refusal> MemoryRanges::refusal(const Request& reques
       break;
   }
   const calls::Shape& row = calls::shapes[calls::find(request.number)];
+  const bool is_copied = has_copies(request.number);
+  if (is_copied) {
+    if (const char* const why = unconfined_by(request)) return Refusal{-EACCES, why};
+  }
   for (std::size_t index = 0; index < std::size(row.parameters); ++index) {
     const calls::Extent extent = extent_of(row, index, request);
     if (is_number(extent.kind)) continue;
-    const bool by_command = row.parameters[index].kind == Kind::by_command;
+    if (is_copied && calls::is_one_of(extent.kind, Kind::out_limited, Kind::opaque)) continue;
+    const bool by_command = row.parameters[index].kind == Kind::by_command && !is_copied;
     if (by_command && (extent.kind == Kind::opaque || calls::is_nested(extent.kind))) {
       return Refusal{-EACCES, "the memory of this command cannot be confined to memory.ranges"};
     }

@@ -16,6 +16,7 @@
 #include "calls/rows.hpp"
 #include "router/door/files.hpp"
 #include "services/policy.hpp"
+#include "services/rules/call_copies.hpp"
 #include "services/rules/call_rules.hpp"
 
 namespace k2k::services {
@@ -84,6 +85,13 @@ class PartCopies::Copies {
     }
   }
 
+  std::int64_t judge(const char* what, std::uint64_t address, std::uint64_t bytes, bool writes) {
+    if (bytes == 0 || judge_->hold(address, bytes, writes)) return 0;
+    return judge_->refuse(
+        *request_, -EFAULT,
+        fmt::format("{} names {} bytes at {:#x}, beyond memory.ranges", what, bytes, address));
+  }
+
   // For the caller, what Linux wrote into the copies of a call that was made.
   [[nodiscard]] std::int64_t give_back(std::int64_t value) const {
     if (value < 0) return value;
@@ -109,24 +117,11 @@ class PartCopies::Copies {
                           "the memory of the call cannot be confined to memory.ranges");
   }
 
-  std::int64_t judge(const char* what, std::uint64_t address, std::uint64_t bytes, bool writes) {
-    if (bytes == 0 || judge_->hold(address, bytes, writes)) return 0;
-    return judge_->refuse(
-        *request_, -EFAULT,
-        fmt::format("{} names {} bytes at {:#x}, beyond memory.ranges", what, bytes, address));
-  }
-
   std::int64_t take_pieces(std::uint64_t& address, std::uint64_t count, std::int64_t too_many) {
     if (count > calls::pieces_max) return too_many;
-    if (count == 0 || address == 0) return 0;
-    std::vector<Piece>& pieces = pieces_.emplace_back(count);
-    if (copy_in(address, pieces.data(), count * sizeof(Piece)) != 0) return -EFAULT;
-    for (const Piece& piece : pieces) {
-      const std::int64_t refused = judge("a piece", piece.address, piece.bytes, writes_);
-      if (refused != 0) return refused;
-    }
-    address = reinterpret_cast<std::uint64_t>(pieces.data());
-    return 0;
+    return copy_pieces(address, count, writes_, pieces_.emplace_back(),
+                       [this](const char* what, std::uint64_t at, std::uint64_t bytes,
+                              bool writes) { return judge(what, at, bytes, writes); });
   }
 
   // Linux takes a mask of its own size alone.
@@ -241,7 +236,10 @@ std::int64_t PartCopies::make_call(const Request& request,
     if (const std::int64_t refused = copies.take(extent, index, judged); refused != 0)
       return refused;
   }
-  return copies.give_back(make(judged));
+  CallCopies of_call([&](const char* what, std::uint64_t address, std::uint64_t bytes,
+                         bool writes) { return copies.judge(what, address, bytes, writes); });
+  if (const std::int64_t refused = of_call.take(judged); refused != 0) return refused;
+  return of_call.give_back(copies.give_back(make(judged)));
 }
 
 }  // namespace k2k::services
