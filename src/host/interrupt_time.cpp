@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <span>
@@ -13,11 +14,6 @@ namespace k2k::host {
 
 namespace {
 
-// cpu user nice system idle iowait IRQ SOFTIRQ STEAL
-constexpr std::size_t hard_field = 5;
-constexpr std::size_t soft_field = 6;
-constexpr std::size_t steal_field = 7;
-constexpr std::size_t cpu_fields = 8;
 // softirq total HI TIMER NET_TX NET_RX BLOCK IRQ_POLL
 constexpr std::size_t first_io_field = 3;
 constexpr std::size_t softirq_fields = 7;
@@ -56,18 +52,21 @@ bool read_numbers(std::string_view line, std::span<std::uint64_t> numbers) {
 
 }  // namespace
 
+std::optional<CoreTicks> core_ticks_of(std::string_view stat) {
+  const auto line = rest_of_line(stat, "cpu");
+  std::array<std::uint64_t, sizeof(CoreTicks) / sizeof(std::uint64_t)> columns{};
+  if (!line || !read_numbers(*line, columns)) return {};
+  return std::bit_cast<CoreTicks>(columns);
+}
+
 std::optional<InterruptCounts> interrupt_counts_of(std::string_view stat, Nanoseconds tick) {
-  const auto cpu = rest_of_line(stat, "cpu");
+  const auto cores = core_ticks_of(stat);
   const auto interrupts = rest_of_line(stat, "intr");
   const auto soft = rest_of_line(stat, "softirq");
-  std::array<std::uint64_t, cpu_fields> times{};
   std::array<std::uint64_t, softirq_fields> kinds{};
-  if (!cpu || !interrupts || !soft) return {};
-  if (!read_numbers(*cpu, times) || !read_numbers(*soft, kinds)) return {};
-  const auto time_of = [&](std::size_t field) {
-    return tick * static_cast<std::int64_t>(times[field]);
-  };
-  InterruptCounts counts{time_of(hard_field), time_of(soft_field), time_of(steal_field)};
+  if (!cores || !interrupts || !soft || !read_numbers(*soft, kinds)) return {};
+  const auto time_of = [&](std::uint64_t ticks) { return tick * static_cast<std::int64_t>(ticks); };
+  InterruptCounts counts{time_of(cores->hard), time_of(cores->soft), time_of(cores->stolen)};
   std::string_view left = *interrupts;
   if (!next_number(left)) return {};  // The sum, which has timers and calls between cores.
   while (const auto next = next_number(left)) counts.of_devices += *next;

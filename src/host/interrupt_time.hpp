@@ -20,6 +20,21 @@
 
 namespace k2k::host {
 
+// The times of all cores, in ticks of sysconf(_SC_CLK_TCK): the columns of the line `cpu`.
+struct CoreTicks {
+  std::uint64_t user = 0;
+  std::uint64_t nice = 0;
+  std::uint64_t system = 0;
+  std::uint64_t idle = 0;
+  std::uint64_t disk = 0;  // Idle, and a thread waits for a disk.
+  std::uint64_t hard = 0;  // In interrupts,
+  std::uint64_t soft = 0;  // and in soft interrupts.
+  std::uint64_t stolen = 0;
+};
+
+// Parses the text of /proc/stat, or its first line. Empty: no such line with eight numbers.
+std::optional<CoreTicks> core_ticks_of(std::string_view stat);
+
 // Since the machine started. Only differences mean anything.
 struct InterruptCounts {
   Nanoseconds hard{};            // In interrupts, of all cores,

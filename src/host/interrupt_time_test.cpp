@@ -53,6 +53,22 @@ TEST(InterruptCounts, are_nothing_where_a_line_is_missing_or_short) {
   }
 }
 
+TEST(CoreTicks, are_the_columns_of_all_cores) {
+  const auto ticks = core_ticks_of("cpu  1 2 3 4 5 60 7 8 9 10");
+  ASSERT_TRUE(ticks.has_value());
+  EXPECT_EQ(ticks->user + ticks->nice + ticks->system, 6u);
+  EXPECT_EQ(ticks->idle, 4u);
+  EXPECT_EQ(ticks->disk, 5u);
+  EXPECT_EQ(ticks->hard, 60u);
+  EXPECT_EQ(ticks->soft, 7u);
+  EXPECT_EQ(ticks->stolen, 8u);
+  for (const char* const line :
+       {"", "cpu", "cpu0 1 2 3 4 5 6 7 8", "cpu  1 2 3 4 5 6", "cpu  1 2 3 4 5 x 7 8",
+        "cpu  1 2 3 4 5 6 7", "cpu  1 2 3 4 5 -6 7 8", "cpu  1 2 3 4 99999999999999999999 6 7 8"}) {
+    EXPECT_FALSE(core_ticks_of(line).has_value()) << line;
+  }
+}
+
 TEST(InterruptTime, is_read_again_from_the_same_file) {
   const PlantedProc proc;
   proc.plant("stat", sampled);

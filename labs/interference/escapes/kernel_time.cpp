@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -14,6 +13,7 @@
 #include <map>
 #include <utility>
 
+#include "host/interrupt_time.hpp"
 #include "host/proc_file.hpp"
 
 namespace k2k::labs::escapes {
@@ -42,19 +42,6 @@ bool read_ticks(std::string_view word, std::uint64_t& number) {
 }
 
 }  // namespace
-
-Result<CoreTicks> core_ticks_of(std::string_view line) {
-  // cpu user nice system IDLE IOWAIT IRQ SOFTIRQ STEAL
-  enum Field : std::size_t { idle = 3, disk, hard, soft, steal, fields };
-  std::array<std::uint64_t, fields> ticks{};
-  std::string_view left = line;
-  bool is_sum = next_word(left) == "cpu";
-  for (std::uint64_t& number : ticks) is_sum = is_sum && read_ticks(next_word(left), number);
-  if (!is_sum) return Error{EPROTO, fmt::format("/proc/stat begins with '{}'", line)};
-  return CoreTicks{.idle = ticks[idle] + ticks[disk] + ticks[steal],
-                   .interrupts = ticks[hard] + ticks[soft],
-                   .measured = ticks[hard] != 0};
-}
 
 std::uint64_t ticks_of_children(std::string_view stat) {
   constexpr std::size_t before = 13;  // From the state to the time of the process itself.
@@ -88,8 +75,10 @@ bool is_kernel_thread(std::string_view stat) {
 
 Result<KernelSeconds> KernelTime::read() {
   const Instant moment = clocks_.now();
-  const Result<CoreTicks> ticks = core_ticks_of(first_line(proc_ + "/stat"));
-  if (!ticks) return ticks.error();
+  const std::string line = first_line(proc_ + "/stat");
+  const std::optional<host::CoreTicks> ticks = host::core_ticks_of(line);
+  if (!ticks) return Error{EPROTO, fmt::format("/proc/stat begins with '{}'", line)};
+  const bool measured = ticks->hard != 0;  // Otherwise Linux only samples soft interrupts.
   const auto seconds_of = [](std::uint64_t count) {
     return static_cast<double>(count) / static_cast<double>(::sysconf(_SC_CLK_TCK));
   };
@@ -102,7 +91,7 @@ Result<KernelSeconds> KernelTime::read() {
     const char* const behind = name.data() + name.size();
     if (std::from_chars(name.data(), behind, number).ptr != behind) continue;
     const std::string stat = first_line(entry.path() / "stat");
-    if (!ticks.value().measured) {
+    if (!measured) {
       const auto cpu = clocks_.of_process(number);
       in_threads += seconds_of(ticks_of_children(stat));
       if (cpu) in_threads += std::chrono::duration<double>(*cpu).count();
@@ -114,10 +103,10 @@ Result<KernelSeconds> KernelTime::read() {
   threads_ = threads.size();
   sum_.update(std::move(threads));
   const double all = std::chrono::duration<double>(moment.time_since_epoch()).count();
-  const double beside = clocks_.cores * all - seconds_of(ticks.value().idle) - in_threads;
-  return KernelSeconds{
-      .threads = static_cast<double>(sum_.total().count()) / 1e9,
-      .interrupts = ticks.value().measured ? seconds_of(ticks.value().interrupts) : beside};
+  const double beside =
+      clocks_.cores * all - seconds_of(ticks->idle + ticks->disk + ticks->stolen) - in_threads;
+  return KernelSeconds{.threads = static_cast<double>(sum_.total().count()) / 1e9,
+                       .interrupts = measured ? seconds_of(ticks->hard + ticks->soft) : beside};
 }
 
 }  // namespace k2k::labs::escapes

@@ -25,15 +25,6 @@
 
 namespace k2k::labs::escapes {
 
-// Of all cores, in ticks of sysconf.
-struct CoreTicks {
-  std::uint64_t idle = 0;        // Or waiting for a disk, or taken by the hypervisor.
-  std::uint64_t interrupts = 0;  // Hard and soft.
-  bool measured = false;         // False: Linux only samples soft interrupts.
-};
-
-// The first line of /proc/stat. Errors: EPROTO.
-Result<CoreTicks> core_ticks_of(std::string_view line);
 // A line of /proc/PID/stat: is it a thread of Linux?
 bool is_kernel_thread(std::string_view stat);
 // The same line: CPU time of children that have ended, in ticks; 0 if it has no such fields.
@@ -58,7 +49,7 @@ class KernelTime {
  public:
   explicit KernelTime(std::string proc = "/proc", KernelClocks clocks = KernelClocks::real())
       : proc_(std::move(proc)), clocks_(std::move(clocks)) {}
-  // Errors: of /proc/stat.
+  // Errors: EPROTO, /proc/stat begins with another line.
   Result<KernelSeconds> read();
   // At the last look. 0 in most containers, where they cannot be seen.
   [[nodiscard]] std::size_t threads() const { return threads_; }

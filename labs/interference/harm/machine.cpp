@@ -6,13 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <sstream>
-#include <vector>
 
 #include "bench/thread_cores.hpp"
+#include "host/interrupt_time.hpp"
 #include "labs/interference/harm/user_counters.hpp"
 
 namespace k2k::labs::harm {
@@ -59,21 +60,11 @@ double interrupts_of(std::string_view interrupts, std::string_view kind) {
 Counters counters_of(std::string_view stat, std::string_view interrupts) {
   const double tick = 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK));
   Counters counters;
-  std::istringstream first{std::string(stat.substr(0, stat.find('\n')))};
-  std::string name;
-  first >> name;
-  std::vector<double> fields;
-  for (double field = 0; first >> field;) fields.push_back(field * tick);
-  // user nice system idle iowait irq softirq steal
-  for (std::size_t at = 0; at < fields.size() && at < 8; ++at) {
-    if (at == 3 || at == 4) {
-      counters.idle_s += fields[at];
-    } else if (at == 7) {
-      counters.stolen_s += fields[at];
-    } else {
-      counters.busy_s += fields[at];
-    }
-  }
+  const auto ticks = host::core_ticks_of(stat).value_or(host::CoreTicks{});
+  const auto seconds_of = [tick](std::uint64_t count) { return static_cast<double>(count) * tick; };
+  counters.idle_s = seconds_of(ticks.idle + ticks.disk);
+  counters.stolen_s = seconds_of(ticks.stolen);
+  counters.busy_s = seconds_of(ticks.user + ticks.nice + ticks.system + ticks.hard + ticks.soft);
   for (const char* const kind : {"RES:", "CAL:"}) {
     counters.interrupts += std::max(0.0, interrupts_of(interrupts, kind));
   }
