@@ -79,7 +79,7 @@ Result<InterruptTime> InterruptTime::open(const std::string& proc) {
   Result<ProcFile> file = ProcFile::open(proc + "/stat");
   if (!file) return file.error();
   InterruptTime time(std::move(file).value());
-  const Result<std::string_view> text = time.file_.read(time.text_);
+  const Result<std::string_view> text = time.whole_text();
   if (!text) return text.error();
   if (!time.read()) {
     return Error{EBADMSG, fmt::format("{} has no lines cpu, intr and softirq with numbers",
@@ -88,9 +88,23 @@ Result<InterruptTime> InterruptTime::open(const std::string& proc) {
   return time;
 }
 
+// A text that fills the buffer may be a part: the last line has what is wanted, too.
+Result<std::string_view> InterruptTime::whole_text() {
+  while (true) {
+    Result<std::string_view> text = file_.read(text_);
+    if (!text || text.value().size() < text_.size()) return text;
+    if (text_.size() >= text_bytes_max) {
+      return Error{EFBIG, fmt::format("{} has more than {} bytes, which is no account of cores and "
+                                      "interrupts",
+                                      file_.path(), text_bytes_max)};
+    }
+    text_.resize(2 * text_.size());
+  }
+}
+
 std::optional<InterruptCounts> InterruptTime::read() {
   static const Nanoseconds tick{1'000'000'000 / std::max(1L, ::sysconf(_SC_CLK_TCK))};
-  const Result<std::string_view> text = file_.read(text_);
+  const Result<std::string_view> text = whole_text();
   if (!text) return {};
   return interrupt_counts_of(text.value(), tick);
 }

@@ -52,7 +52,8 @@ std::optional<InterruptCounts> interrupt_counts_of(std::string_view stat, Nanose
 
 class InterruptTime {
  public:
-  // Errors: from opening and reading the file; EBADMSG, unknown format.
+  // Errors: from opening and reading the file; EBADMSG, unknown format; EFBIG, more than
+  // text_bytes_max.
   static Result<InterruptTime> open(const std::string& proc = proc_folder);
 
   // Empty if the file can no longer be read. Takes some microseconds, on a machine with hundreds of
@@ -62,7 +63,10 @@ class InterruptTime {
  private:
   explicit InterruptTime(ProcFile file) : file_(std::move(file)), text_(text_bytes) {}
 
+  Result<std::string_view> whole_text();
+
   static constexpr std::size_t text_bytes = 128 << 10;  // 1,000 cores and 20,000 interrupts.
+  static constexpr std::size_t text_bytes_max = 8 << 20;
 
   ProcFile file_;
   std::vector<char> text_;

@@ -3,9 +3,12 @@
 
 #include "host/interrupt_time.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <string>
 
 #include "host/proc_fixture.hpp"
 
@@ -66,6 +69,64 @@ TEST(CoreTicks, are_the_columns_of_all_cores) {
        {"", "cpu", "cpu0 1 2 3 4 5 6 7 8", "cpu  1 2 3 4 5 6", "cpu  1 2 3 4 5 x 7 8",
         "cpu  1 2 3 4 5 6 7", "cpu  1 2 3 4 5 -6 7 8", "cpu  1 2 3 4 99999999999999999999 6 7 8"}) {
     EXPECT_FALSE(core_ticks_of(line).has_value()) << line;
+  }
+}
+
+std::string stat_of(int cores, int interrupts) {
+  std::string text = "cpu  1 2 3 4 5 6 7 8 0 0\n";
+  for (int core = 0; core < cores; ++core) text += fmt::format("cpu{} 1 2 3 4 5 6 7 8\n", core);
+  text += "intr 1000";
+  for (int number = 0; number < interrupts; ++number) text += " 1";
+  return text + "\nsoftirq 1 2 3 4 5 6 7\n";
+}
+
+// Thousands of cores: the line of soft interrupts is the last.
+TEST(InterruptTime, is_read_from_a_file_of_any_size) {
+  const PlantedProc proc;
+  for (const int interrupts : {100, 60'000, 65'536 - 30, 700'000}) {
+    const std::string text = stat_of(4096, interrupts);
+    proc.plant("stat", text);
+    auto time = InterruptTime::open(proc.path());
+    ASSERT_TRUE(time.ok()) << time.error().message;
+    const auto counts = time->read();
+    ASSERT_TRUE(counts.has_value()) << text.size();
+    EXPECT_EQ(counts->of_devices, static_cast<std::uint64_t>(interrupts));
+    EXPECT_EQ(counts->of_io, 4u + 5 + 6 + 7);
+  }
+  // Sizes around that of the buffer: no number is cut.
+  for (std::size_t bytes = (128 << 10) - 4; bytes <= (128 << 10) + 4; ++bytes) {
+    std::string text = stat_of(0, 0);
+    text.insert(text.find("softirq"), std::string(bytes - text.size() - 1, 'x') + "\n");
+    ASSERT_EQ(text.size(), bytes);
+    proc.plant("stat", text);
+    auto time = InterruptTime::open(proc.path());
+    ASSERT_TRUE(time.ok()) << time.error().message;
+    EXPECT_EQ(time->read()->of_io, 4u + 5 + 6 + 7) << bytes;
+  }
+}
+
+TEST(InterruptTime, is_an_error_where_the_file_has_no_end) {
+  const PlantedProc proc;
+  proc.plant("stat", stat_of(0, 5'000'000));
+  const auto endless = InterruptTime::open(proc.path());
+  ASSERT_FALSE(endless.ok());
+  EXPECT_EQ(endless.error().code, EFBIG);
+  EXPECT_EQ(endless.error().message, proc.path() +
+                                         "/stat has more than 8388608 bytes, which is no account "
+                                         "of cores and interrupts");
+}
+
+// Linux adds the lines of all cores that can be there, so the sums do not fall.
+TEST(InterruptTime, goes_on_while_cores_come_and_go) {
+  const PlantedProc proc;
+  proc.plant("stat", stat_of(4, 10));
+  auto time = InterruptTime::open(proc.path());
+  ASSERT_TRUE(time.ok()) << time.error().message;
+  for (const int cores : {4, 1, 0, 3, 6000, 2}) {
+    proc.plant("stat", stat_of(cores, 10));
+    const auto counts = time->read();
+    ASSERT_TRUE(counts.has_value()) << cores;
+    EXPECT_EQ(counts->of_devices, 10u);
   }
 }
 
