@@ -21,7 +21,8 @@ double own_cap(const ServerConfig& config) {
   return config.cap_permille != 0 ? config.cap_permille / 1000.0 : 1;
 }
 
-EffectiveLimits effective_limits(const ServerConfig& config, const HostLimit& host) {
+EffectiveLimits effective_limits(const ServerConfig& config, const HostLimit& host,
+                                 std::uint32_t cores) {
   EffectiveLimits limits;
   if (config.cap_permille != 0 && config.governor != governor::Policy::none) {
     limits.policy = config.governor;
@@ -34,6 +35,7 @@ EffectiveLimits effective_limits(const ServerConfig& config, const HostLimit& ho
     // A runtime may lower its part, but not choose a policy that exceeds it.
     if (limits.policy != governor::Policy::automatic) limits.policy = governor::Policy::budget;
   }
+  if (limits.policy != governor::Policy::none) limits.cores = cores;
   if (limits.policy == governor::Policy::automatic) {
     limits.loss_max_permille = config.loss_max_permille;
   }

@@ -24,12 +24,15 @@ struct HostLimit {
 struct EffectiveLimits {
   governor::Policy policy = governor::Policy::none;  // Also none without a cap.
   double cap = 0;                                    // Fraction of all cores' CPU time.
+  std::uint32_t cores = 0;                           // Online; 0 without a policy.
   std::uint32_t loss_max_permille = 0;               // `auto` only.
   std::string tenants;
   bool operator==(const EffectiveLimits&) const = default;
 };
 
-EffectiveLimits effective_limits(const ServerConfig& config, const HostLimit& host);
+// `cores`: online. Another number is another rule: cores can be plugged in and out.
+EffectiveLimits effective_limits(const ServerConfig& config, const HostLimit& host,
+                                 std::uint32_t cores);
 
 // The runtime's own cap; 1 = none.
 double own_cap(const ServerConfig& config);

@@ -20,19 +20,20 @@ ServerConfig wish(std::uint32_t permille, Policy policy = Policy::budget) {
 }
 
 TEST(EffectiveLimits, are_none_without_a_cap_or_a_policy) {
-  EXPECT_EQ(effective_limits(wish(0), {}), EffectiveLimits{});
-  EXPECT_EQ(effective_limits(wish(10, Policy::none), {}), EffectiveLimits{});
+  EXPECT_EQ(effective_limits(wish(0), {}, 4), EffectiveLimits{});
+  EXPECT_EQ(effective_limits(wish(10, Policy::none), {}, 4), EffectiveLimits{});
   ServerConfig tenants = wish(0);
   tenants.tenants = "1:weight=2";
-  EXPECT_EQ(effective_limits(tenants, {}).tenants, "") << "there is nothing to divide";
+  EXPECT_EQ(effective_limits(tenants, {}, 4).tenants, "") << "there is nothing to divide";
 }
 
 TEST(EffectiveLimits, are_the_lesser_of_cap_and_part_under_every_policy) {
   for (const Policy policy : governor::all_policies) {
     for (const std::uint32_t permille : {0u, 30u, 900u}) {
-      const EffectiveLimits limits = effective_limits(wish(permille, policy), {0.2, 0.1, 2});
+      const EffectiveLimits limits = effective_limits(wish(permille, policy), {0.2, 0.1, 2}, 4);
       const bool own = policy != Policy::none && permille == 30;
       EXPECT_DOUBLE_EQ(limits.cap, own ? 0.03 : 0.1);
+      EXPECT_EQ(limits.cores, 4u);
       const bool automatic = policy == Policy::automatic && permille != 0;
       EXPECT_EQ(limits.policy, automatic ? Policy::automatic : Policy::budget);
       EXPECT_EQ(limits.loss_max_permille != 0, automatic);
@@ -41,7 +42,7 @@ TEST(EffectiveLimits, are_the_lesser_of_cap_and_part_under_every_policy) {
 }
 
 TEST(EffectiveLimits, leave_the_least_part_to_a_runtime_without_one) {
-  EXPECT_DOUBLE_EQ(effective_limits(wish(0), {0.2, 0, 300}).cap, host::limit_min);
+  EXPECT_DOUBLE_EQ(effective_limits(wish(0), {0.2, 0, 300}, 4).cap, host::limit_min);
 }
 
 TEST(PublishedLimits, are_one_word_of_cap_and_epoch) {

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "base/cores.hpp"
 #include "server/govern/grants.hpp"
 #include "server/govern/rule.hpp"
 #include "server/govern/waiting_threads.hpp"
@@ -45,8 +46,8 @@ class ReplayedThread {
     configure(config);
   }
   void configure(const ServerConfig& config) {
-    auto prepared = prepare(effective_limits(config, {}), config, {}, clocks.now(), grants, waiting,
-                            "/nowhere");
+    auto prepared = prepare(effective_limits(config, {}, online_cores()), config, {}, clocks.now(),
+                            grants, waiting, "/nowhere");
     ASSERT_TRUE(prepared.ok()) << prepared.error().message;
     epoch = grants.replace(prepared.value().rule);
   }

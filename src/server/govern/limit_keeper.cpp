@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/cores.hpp"
 
 namespace k2k::server {
 
@@ -23,11 +22,12 @@ constexpr Nanoseconds interrupts_period = std::chrono::milliseconds(500);
 
 }  // namespace
 
-LimitKeeper::LimitKeeper(Grants& grants, WaitingThreads& waiting, std::string proc)
+LimitKeeper::LimitKeeper(Grants& grants, WaitingThreads& waiting, std::string proc, Cores cores)
     : grants_(grants),
       waiting_(waiting),
       proc_(std::move(proc)),
-      share_(host::override_path(), online_cores()) {}
+      cores_(std::move(cores)),
+      share_(host::override_path(), cores_()) {}
 
 Status LimitKeeper::configure(const ServerConfig& config) {
   const std::lock_guard refreshing(refreshing_);
@@ -110,7 +110,7 @@ void LimitKeeper::watch_interrupts(Instant moment, std::uint64_t own) {
 }
 
 Status LimitKeeper::apply() {
-  const EffectiveLimits wanted = effective_limits(config_, host_);
+  const EffectiveLimits wanted = effective_limits(config_, host_, cores_());
   if (wanted == in_force_) return {};
   EffectiveLimits capped = in_force_;
   capped.cap = wanted.cap;

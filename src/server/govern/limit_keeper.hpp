@@ -14,11 +14,14 @@
 // Threading: configure() and stop() by one thread at a time, the other members from anywhere.
 
 #include <atomic>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 
+#include "base/cores.hpp"
 #include "base/result.hpp"
 #include "host/interrupt_time.hpp"
 #include "host/share.hpp"
@@ -34,8 +37,11 @@ namespace k2k::server {
 
 class LimitKeeper {
  public:
-  // `grants` and `waiting` must outlive the keeper. Sensors read the files of `proc`.
-  LimitKeeper(Grants& grants, WaitingThreads& waiting, std::string proc);
+  using Cores = std::function<std::uint32_t()>;
+  // `grants` and `waiting` must outlive the keeper. Sensors read the files of `proc`. `cores`:
+  // those that are online, asked again with each refresh.
+  LimitKeeper(Grants& grants, WaitingThreads& waiting, std::string proc,
+              Cores cores = online_cores);
   ~LimitKeeper() { stop(); }
   LimitKeeper(const LimitKeeper&) = delete;
   LimitKeeper& operator=(const LimitKeeper&) = delete;
@@ -70,6 +76,7 @@ class LimitKeeper {
   Grants& grants_;
   WaitingThreads& waiting_;
   const std::string proc_;
+  const Cores cores_;
   PublishedLimits published_;
   std::atomic<bool> limited_{false};  // True under a host limit.
   std::atomic<bool> silent_{false};   // This runtime has reported no demand to the host.

@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdint>
+#include <memory>
 #include <thread>
 
 #include "base/clock.hpp"
@@ -25,7 +28,8 @@ class LimitKeeperTest : public testing::Test {
       GTEST_SKIP() << "this machine has a limit (/run/k2k), which outranks the test's";
     }
     ::setenv("K2K_HOST_DIR", place_.path().c_str(), 1);
-    keeper_ = std::make_unique<LimitKeeper>(grants_, waiting_, host::proc_folder);
+    keeper_ = std::make_unique<LimitKeeper>(grants_, waiting_, host::proc_folder,
+                                            [this] { return cores_.load(); });
   }
   void TearDown() override { ::unsetenv("K2K_HOST_DIR"); }
 
@@ -46,6 +50,7 @@ class LimitKeeperTest : public testing::Test {
   host::TemporaryPlace place_;
   Grants grants_;
   WaitingThreads waiting_;
+  std::atomic<std::uint32_t> cores_{4};  // Online.
   std::unique_ptr<LimitKeeper> keeper_;
 };
 
@@ -63,6 +68,28 @@ TEST_F(LimitKeeperTest, publishes_a_limit_that_comes_changes_and_goes_while_requ
   ASSERT_TRUE(served_until(0));
   EXPECT_NE(keeper_->limits().read().epoch, came.epoch);
   EXPECT_EQ(keeper_->host_limit().limit, 0);
+}
+
+// A cap is a part of all cores: with half of them, the rule permits half.
+TEST_F(LimitKeeperTest, makes_its_rule_anew_when_cores_are_plugged_in_or_out) {
+  ServerConfig config;
+  config.cap_permille = 250;
+  config.governor = governor::Policy::budget;
+  ASSERT_TRUE(keeper_->configure(config).ok());
+  for (const std::uint32_t online : {2u, 1u, 128u, 4u}) {
+    const std::uint32_t before = keeper_->limits().read().epoch;
+    cores_ = online;
+    const Instant patience = now() + 20s;
+    while (keeper_->limits().read().epoch == before && now() < patience) {
+      keeper_->refresh_if_due();
+      std::this_thread::sleep_for(1ms);
+    }
+    EXPECT_NE(keeper_->limits().read().epoch, before) << online;
+    EXPECT_DOUBLE_EQ(keeper_->limits().cap(), 0.25);
+  }
+  const std::uint32_t epoch = keeper_->limits().read().epoch;
+  ASSERT_TRUE(keeper_->configure(config).ok());
+  EXPECT_EQ(keeper_->limits().read().epoch, epoch) << "the same cores";
 }
 
 TEST_F(LimitKeeperTest, does_not_wake_while_nothing_is_served) {

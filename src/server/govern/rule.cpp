@@ -5,8 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/cores.hpp"
-
 namespace k2k::server {
 
 namespace {
@@ -26,7 +24,7 @@ governor::GovernorConfig governor_of(const EffectiveLimits& limits, double cap_m
   governor::GovernorConfig made;
   made.policy = limits.policy;
   made.cap = limits.cap;
-  made.cores = online_cores();
+  made.cores = limits.cores;
   made.threads = config.threads_max;
   made.loss_max = config.loss_max_permille / 1000.0;
   made.cap_min = std::min(made.cap_min, made.cap);
