@@ -1,6 +1,7 @@
 #pragma once
 // Calls whose arguments lead to further pointers, behind a policy that names memory: vectors,
-// messages of sockets, contents of extended attributes, the mask of pselect6.
+// messages of sockets, contents of extended attributes, the mask of pselect6. call_copies.hpp has
+// the calls whose structures have a form of their own.
 //
 // Each try copies the structures once, judges all memory that the copies name, and lets Linux read
 // the copies alone: a caller that changes its structure between the judgement and the call changes
