@@ -49,9 +49,16 @@ def plan_of(options: argparse.Namespace, found: Any = None) -> psylang.Plan:
     )
 
 
-def model_of(name: str, arguments: dict[str, Any]) -> Any:
+def model_of(name: str, arguments: dict[str, Any], live: bool = False) -> Any:
     """MODULE:OBJECT, FILE.py:OBJECT or FILE.ir; a function is called. A composition of PsyNeuLink
-    is Scripted."""
+    is Scripted. live: it is one, and its import is live. UsageError: it is none."""
+    found = _found(name, arguments, live)
+    if live and not isinstance(found, Scripted):
+        raise UsageError(f"--live is for compositions of PsyNeuLink; {name} is none: leave it out")
+    return found
+
+
+def _found(name: str, arguments: dict[str, Any], live: bool) -> Any:
     if name.endswith(".ir"):
         if arguments:
             raise UsageError(f"--set is for functions that make models; {name} is a program")
@@ -74,7 +81,7 @@ def model_of(name: str, arguments: dict[str, Any]) -> Any:
             raise UsageError(f"--set is for functions that make models; {name} is a model")
         return found
     if any(one.__module__.startswith("psyneulink.") for one in type(found).__mro__):
-        return _scripted(found, held, arguments, name)
+        return _scripted(found, held, arguments, name, live)
     if not callable(found):
         raise UsageError(f"{name} is a {type(found).__name__}, neither a model nor a function")
     try:
@@ -95,13 +102,15 @@ def _program(name: str) -> Program:
     return program
 
 
-def _scripted(composition: Any, held: dict[str, Any], given: Any, name: str) -> Scripted:
+def _scripted(
+    composition: Any, held: dict[str, Any], given: Any, name: str, live: bool
+) -> Scripted:
     if given:
         raise UsageError(f"--set is for functions that make models; {name} is of PsyNeuLink")
     from psylang.pnl.script import OF_IMPORT
 
     given_to_run = {name: held[name] for name in OF_IMPORT if name in held}
-    model = psylang.from_psyneulink(composition, **given_to_run)
+    model = psylang.from_psyneulink(composition, **given_to_run, live=live)
     return Scripted(composition, model, held)
 
 

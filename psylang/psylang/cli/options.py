@@ -83,6 +83,13 @@ def add_run(command: argparse.ArgumentParser) -> None:
         help="an input: a value for all trials, rows, or @FILE.npy; may be repeated",
     )
     command.add_argument(
+        "--live",
+        action="store_true",
+        help="of a composition of PsyNeuLink: go on with its generators and the values that its "
+        "construction left, as its own next run() would; exact, with seed 0, then has the numbers "
+        "of that run",
+    )
+    command.add_argument(
         "--record",
         action="append",
         metavar="NAME",

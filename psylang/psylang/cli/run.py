@@ -19,7 +19,7 @@ def main(options: argparse.Namespace) -> int:
     histogram = {name: _bins(name, value) for name, value in _histograms(options.histogram)}
     if options.output is not None and not options.output.endswith(".npz"):
         raise UsageError(f"--output {options.output}: the name must end with .npz")
-    found = model_of(options.model, pairs("--set", options.set))
+    found = model_of(options.model, pairs("--set", options.set), options.live)
     plan = plan_of(options, found)
     inputs, trials = pairs("--input", options.input), options.trials
     if isinstance(found, Scripted):

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from psylang.cli.main import main
@@ -67,6 +69,37 @@ def test_arguments_of_the_command_line_come_first(
     assert main(["run", written(tmp_path, text), *given]) == 0
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert found["results"] == [[[10.0, 12.0]]] * 2
+
+
+NOISY = """
+import psyneulink as pnl
+
+node = pnl.TransferMechanism(name="node", input_shapes=2, noise=pnl.NormalDist(seed=7))
+net = pnl.Composition(nodes=[node])
+"""
+
+
+def test_live_gives_the_numbers_of_the_script_s_own_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = "net.run(inputs={node: [[1.0, 2.0], [0.5, -0.5]]})\n"
+    alone = NOISY.replace('name="', f'name="{tmp_path.name}_')
+    made: dict[str, Any] = {}
+    exec(alone + run, made)
+    wanted = np.array(made["net"].results).tolist()
+    (tmp_path / "again").mkdir()
+    found = []
+    for given in (["--live"], []):
+        assert main(["run", written(tmp_path / "again", NOISY + run), "--json", *given]) == 0
+        found.append(json.loads(capsys.readouterr().out.splitlines()[-1])["results"])
+    np.testing.assert_allclose(found[0], wanted, rtol=1e-12)
+    assert np.all(np.array(found[1]) != wanted)  # Generators begin at their seeds.
+
+
+def test_live_is_for_compositions_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "psylang.models:ddm", "--live"]) == 2
+    error = capsys.readouterr().err
+    assert "--live is for compositions of PsyNeuLink; psylang.models:ddm is none" in error
 
 
 @pytest.mark.parametrize(
