@@ -20,10 +20,10 @@ import numpy as np
 
 from psylang.model import course
 from psylang.model.composition import Model
+from psylang.model.decision import DDM
 from psylang.model.errors import ModelError
 from psylang.model.mechanism import Mechanism, Transfer
 from psylang.pnl.conditions import Here, condition_of
-from psylang.pnl.modulating import steady
 from psylang.pnl.reading import AS_BUILT, Paths, kind_of, value_of
 from psylang.pnl.refusals import RefusedError
 
@@ -147,11 +147,11 @@ def overrides(
     paths: Paths,
 ) -> None:
     """Enters the runtime_params of a mechanism. RefusedError: one is no number of its function, or
-    acts outside of its calls, or the mechanism steps until it is finished."""
-    if made.ends():
+    PsyNeuLink does not follow it in all of a call."""
+    if isinstance(made, DDM):
         raise RefusedError(
-            "runtime_params gives it numbers, and it runs several steps in a call",
-            "a ControlMechanism that sets the parameter",
+            "runtime_params gives it numbers, which PsyNeuLink ignores in a DDM that steps",
+            "leave them out, or a ControlMechanism that sets the parameter",
         )
     for name, one in given.items():
         value, *conditions = one if isinstance(one, tuple) else (one,)
@@ -161,7 +161,12 @@ def overrides(
                 f"runtime_params has `{name}`, which is no number of the model",
                 "nearest: a number of its function, integrator or noise",
             )
-        steady(node, made, path)
+        if ".until." in path or "initial" in path or path == f"{made.name}.threshold":
+            raise RefusedError(
+                f"runtime_params has `{name}`, and PsyNeuLink takes it back before it compares "
+                "the result with a threshold, or resets",
+                "the number itself, or a ControlMechanism that sets it",
+            )
         array = np.array(value, dtype=np.float64)
         if array.ndim > 1 and array.shape[0] == 1:
             array = array[0]
@@ -177,7 +182,7 @@ def _path(node: Any, name: str, paths: Paths) -> str | None:
         parameter = getattr(owner.parameters, name, None)
         if parameter is None:
             continue
-        source = getattr(parameter, "source", parameter)
+        source = parameter.final_source  # Of an alias, or of one that the mechanism shares.
         component = getattr(getattr(source, "_owner", None), "_owner", owner)
         return paths.find(component, getattr(source, "name", name)) or paths.find(owner, name)
     return None

@@ -263,16 +263,126 @@ def parameter_by_a_value(pnl: Any) -> Built:
     }
 
 
-@refused("runtime_params gives it numbers, and it runs several steps in a call")
-def parameter_of_a_decision(pnl: Any) -> Built:
+def _decides(pnl: Any, params: dict[str, Any]) -> Built:
     function = pnl.DriftDiffusionIntegrator(
         rate=1.0, threshold=0.6, noise=0.4, time_step_size=0.1, seed=3
     )
     node = pnl.DDM(name="node", function=function)
     return pnl.Composition(nodes=[node]), {
         "inputs": {node: stimuli(1)},
-        "runtime_params": {node: {"rate": (4.0, pnl.AfterTrial(49))}},
+        "runtime_params": {node: params},
     }
+
+
+@refused("runtime_params gives it numbers, which PsyNeuLink ignores in a DDM that steps")
+def parameter_of_a_decision(pnl: Any) -> Built:
+    return _decides(pnl, {"rate": (4.0, pnl.AfterTrial(49))})
+
+
+def _races(pnl: Any, params: dict[str, Any], **given: Any) -> Built:
+    node = pnl.LCAMechanism(
+        name="node",
+        input_shapes=3,
+        leak=0.4,
+        competition=0.7,
+        noise=pnl.NormalDist(standard_deviation=0.2, seed=21),
+        time_step_size=0.05,
+        threshold=0.6,
+        reset_stateful_function_when=pnl.AtTrialStart(),
+        **given,
+    )
+    return pnl.Composition(nodes=[node]), {
+        "inputs": {node: [[1.5, 1.0, 0.6], [0.5, 0.5, 1.5]]},
+        "num_trials": 30,
+        "runtime_params": {node: params},
+    }
+
+
+@imported
+def parameters_of_a_race(pnl: Any) -> Built:
+    """A race to a threshold whose steps have other numbers in late trials."""
+    late = pnl.AfterTrial(14)
+    return _races(pnl, {"leak": (0.9, late), "gain": (1.5, pnl.AtTrial(3))})
+
+
+@imported
+def parameters_of_single_steps(pnl: Any) -> Built:
+    """The scheduler, not the call, repeats the steps until the threshold is reached."""
+    params = {"time_step_size": (0.1, pnl.AfterPass(4)), "gain": (1.5, pnl.AtTrial(3))}
+    net, given = _races(pnl, params, execute_until_finished=False)
+    (node,) = net.nodes
+    return net, {**given, "termination_processing": {pnl.TimeScale.TRIAL: pnl.WhenFinished(node)}}
+
+
+@imported
+def parameters_of_a_layer_that_settles(pnl: Any) -> Built:
+    """It begins each trial anew, with the numbers that it has outside of its calls."""
+    how = {
+        "integrator_mode": True,
+        "integration_rate": 0.1,
+        "termination_threshold": 0.001,
+        "execute_until_finished": True,
+        "reset_stateful_function_when": pnl.AtTrialStart(),
+    }
+    late = pnl.AfterTrial(60)
+    return _changed(pnl, {"gain": (3.0, late), "integration_rate": (0.3, pnl.AtTrial(5))}, **how)
+
+
+@imported
+def parameters_of_a_recurrent_layer(pnl: Any) -> Built:
+    node = pnl.RecurrentTransferMechanism(
+        name="node",
+        input_shapes=2,
+        auto=0.4,
+        hetero=-0.3,
+        function=pnl.Logistic(gain=2.0),
+        integrator_mode=True,
+        integration_rate=0.3,
+        reset_stateful_function_when=pnl.AtTrialStart(),
+    )
+    return pnl.Composition(nodes=[node]), {
+        "inputs": {node: stimuli(2)},
+        "runtime_params": {node: {"gain": (3.0, pnl.AfterTrial(50))}},
+    }
+
+
+@imported
+def parameter_of_winners(pnl: Any) -> Built:
+    node = pnl.KWTAMechanism(name="node", input_shapes=5, threshold=0.1, ratio=0.4)
+    return pnl.Composition(nodes=[node]), {
+        "inputs": {node: stimuli(5)},
+        "runtime_params": {
+            node: {"ratio": (0.8, pnl.AfterTrial(50)), "threshold": (0.3, pnl.AtTrial(60))}
+        },
+    }
+
+
+def _closed(pnl: Any, params: dict[str, Any]) -> Built:
+    function = pnl.DriftDiffusionAnalytical(drift_rate=0.8, threshold=1.1, noise=0.6)
+    node = pnl.DDM(name="node", function=function, seed=32)
+    return pnl.Composition(nodes=[node]), {
+        "inputs": {node: stimuli(1)},
+        "runtime_params": {node: params},
+    }
+
+
+@imported
+def parameters_of_a_closed_form(pnl: Any) -> Built:
+    late = pnl.AfterTrial(50)
+    return _closed(pnl, {"drift_rate": (0.2, late), "non_decision_time": (0.4, pnl.AtTrial(3))})
+
+
+AGAIN = "PsyNeuLink takes it back before it compares the result with a threshold"
+
+
+@refused(f"runtime_params has `threshold`, and {AGAIN}")
+def threshold_of_a_closed_form(pnl: Any) -> Built:
+    return _closed(pnl, {"threshold": (0.7, pnl.AfterTrial(50))})
+
+
+@refused(f"runtime_params has `termination_threshold`, and {AGAIN}")
+def threshold_of_a_race(pnl: Any) -> Built:
+    return _races(pnl, {"termination_threshold": (0.7, pnl.AfterTrial(14))})
 
 
 @refused("runtime_params has `clip`, which is no number of the model")
