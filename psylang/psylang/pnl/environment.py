@@ -7,6 +7,7 @@ import importlib.metadata
 from typing import Any
 
 from psylang.errors import PsylangError
+from psylang.model.errors import ModelError
 
 VERSION = "0.21"
 HINT = "pip install 'psylang[pnl]'"
@@ -34,3 +35,20 @@ def psyneulink() -> Any:
         raise PsyNeuLinkError(
             f"PsyNeuLink {version} cannot be imported ({error}); install it anew: {HINT}"
         ) from error
+
+
+def refuse_others(pnl: Any, composition: Any) -> None:
+    """ModelError: it is no composition."""
+    if isinstance(composition, pnl.Composition):
+        return
+    near = "give one"
+    if any(one.__module__.startswith("torch.") for one in type(composition).__mro__):
+        near = (
+            "give its weights to projections of one, matrix=linear.weight.detach().numpy().T, and "
+            "its biases to their receivers' functions"
+        )
+    elif hasattr(composition, "execute"):
+        near = "give one that has it as a node: Composition(nodes=[…])"
+    raise ModelError(
+        f"what is of type {type(composition).__name__} is no Composition of PsyNeuLink; {near}"
+    )

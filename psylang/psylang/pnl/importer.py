@@ -24,7 +24,7 @@ from psylang.pnl.asking import Place
 from psylang.pnl.chances import draws
 from psylang.pnl.conditions import Here, condition_of
 from psylang.pnl.control import search_of
-from psylang.pnl.environment import psyneulink
+from psylang.pnl.environment import psyneulink, refuse_others
 from psylang.pnl.live import Live
 from psylang.pnl.mechanisms import Converted, combined, converted, port_named
 from psylang.pnl.modulating import parameter_set, settings_of, steady
@@ -114,11 +114,7 @@ def from_psyneulink(
     PsyNeuLinkError: PsyNeuLink is missing, or of another version.
     """
     pnl = psyneulink()
-    if not isinstance(composition, pnl.Composition):
-        raise ModelError(
-            f"what is of type {kind_of(composition)} is no Composition of PsyNeuLink; give one"
-        )
-
+    refuse_others(pnl, composition)
     given = Given.of(
         termination_processing=termination_processing,
         runtime_params=runtime_params,

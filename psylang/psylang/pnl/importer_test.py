@@ -65,6 +65,9 @@ def test_an_object_that_is_no_composition_is_refused(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "psyneulink", module)
     with pytest.raises(psylang.PsylangError, match="type int is no Composition of PsyNeuLink"):
         psylang.from_psyneulink(3)
+    of_torch = type("Net", (), {"__module__": "torch.nn.modules.module"})
+    with pytest.raises(psylang.PsylangError, match="give its weights to projections of one"):
+        psylang.from_psyneulink(of_torch())
 
 
 def test_importing_psylang_leaves_the_importer_alone() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import psylang
 from psylang.cli.main import main
 from psylang.pnl.pnl_fixture import needs_psyneulink
 
@@ -53,7 +54,8 @@ def test_a_script_s_arguments_of_its_course_are_those_of_the_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = (
-        "inputs={stimulus: [[1.0, 2.0]]}, num_trials=3, clamp_input=pnl.SOFT_CLAMP, runtime_params="
+        "inputs={stimulus: [[1.0, 2.0]]}, num_trials=3, clamp_input={stimulus: pnl.SOFT_CLAMP}, "
+        "skip_initialization=False, call_after_trial=None, animate=False, runtime_params="
         '{out: {"slope": (5.0, pnl.AtTrial(1))}}, reset_stateful_functions_when=pnl.Never()'
     )
     assert main(["run", written(tmp_path, f"{SCRIPT}net.run({arguments})\n"), "--json"]) == 0
@@ -107,15 +109,38 @@ def test_live_is_for_compositions_alone(capsys: pytest.CaptureFixture[str]) -> N
     [
         (SCRIPT, ["--input", "stimulu=[[5, 6]]"], "--input stimulu: the nodes are "),
         (SCRIPT, ["--set", "a=1"], "--set is for functions that make models"),
-        (
-            SCRIPT + "net.run(inputs=[[1.0, 2.0]], call_after_trial=lambda: None)\n",
-            [],
-            "the script gives run() call_after_trial; of its arguments inputs, num_trials, ",
-        ),
-        (
-            SCRIPT + "net.run(inputs=[[1.0, 2.0]], clamp_input=pnl.HARD_CLAMP)\n",
-            [],
-            "the script gives run() clamp_input; of its arguments inputs, num_trials, ",
+        *(
+            (
+                f"{SCRIPT}net.run(inputs=[[1.0, 2.0]], {given})\n",
+                [],
+                f"the script gives run() {said}",
+            )
+            for given, said in (
+                (
+                    "call_after_trial=lambda: None",
+                    "call_after_trial, a function of Python, which compiled trials do not call; "
+                    "nearest: plan.run(trials=1, after=results) for each trial",
+                ),
+                (
+                    "call_before_pass=lambda: None",
+                    "call_before_pass, a function of Python, which compiled trials do not call; "
+                    "nearest: output ports",
+                ),
+                (
+                    "clamp_input=pnl.HARD_CLAMP",
+                    "clamp_input=hard_clamp, with which PsyNeuLink itself stops but for inputs of "
+                    "one element; nearest: a TransferMechanism, which has no recurrence",
+                ),
+                (
+                    "clamp_input={stimulus: 'pulse_clamp'}",
+                    "clamp_input=pulse_clamp, with which PsyNeuLink itself stops but for inputs of "
+                    "one element; nearest: a ProcessingMechanism before the node",
+                ),
+                (
+                    "scheduling_mode=pnl.SchedulingMode.EXACT_TIME",
+                    "scheduling_mode; of its arguments inputs, num_trials, ",
+                ),
+            )
         ),
         (
             SCRIPT + "net.add_node(pnl.EpisodicMemoryMechanism(name='k', input_shapes=2))\n",
@@ -131,3 +156,38 @@ def test_an_impossible_request_is_reported_in_one_line(
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("kind", ["HARD_CLAMP", "PULSE_CLAMP", "NO_CLAMP"])
+def test_psyneulink_stops_at_other_clamps_of_several_elements(kind: str) -> None:
+    import psyneulink as pnl
+
+    node = pnl.RecurrentTransferMechanism(name="node", input_shapes=2, auto=0.5, hetero=-0.2)
+    net = pnl.Composition(nodes=[node])
+    ends = {pnl.TimeScale.TRIAL: pnl.AfterNCalls(node, 2)}
+    clamp = getattr(pnl.core.globals.keywords, kind)
+    with pytest.raises(ValueError, match="shape-mismatch"):
+        net.run(inputs={node: [[1.0, 2.0]]}, clamp_input=clamp, termination_processing=ends)
+
+
+def test_a_run_in_pieces_stands_in_for_calls_between_trials() -> None:
+    """Psylang's form of call_after_trial: the script ends its own run by what it reads."""
+    import psyneulink as pnl
+
+    node = pnl.TransferMechanism(
+        name="node", integrator_mode=True, integration_rate=0.3, noise=pnl.NormalDist(seed=4)
+    )
+    net = pnl.Composition(nodes=[node])
+    plan = psylang.compile(psylang.from_psyneulink(net, live=True), numerics="exact")
+    (name,) = plan.inputs
+    read: list[float] = []
+    results = None
+    for _ in range(8):
+        results = plan.run({name: [2.0]}, trials=1, after=results)
+        read += np.ravel(next(iter(results.values()))).tolist()
+    wanted: list[float] = []
+    net.run(
+        inputs={node: [[2.0]] * 8},
+        call_after_trial=lambda: wanted.append(float(np.ravel(net.results[-1])[0])),
+    )
+    np.testing.assert_allclose(read, wanted, rtol=1e-12)

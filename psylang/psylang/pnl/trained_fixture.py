@@ -97,3 +97,16 @@ def _pathway(pnl: Any) -> Built:
     learned = net.add_backpropagation_learning_pathway(path, learning_rate=0.5)
     net.learn(inputs={layers[0]: STIMULI, learned.target: TARGETS}, num_trials=10)
     return net, {"inputs": {layers[0]: STIMULI}}
+
+
+@imported
+def weights_of_a_module(pnl: Any) -> Built:
+    """A perceptron of PyTorch's own: weights of its Linear layers, transposed, and their biases."""
+    draw = np.random.default_rng(6)
+    weights, biases = draw.normal(size=(3, 2)), draw.normal(size=3)  # As torch.nn.Linear(2, 3).
+    stimulus = pnl.ProcessingMechanism(name="stimulus", input_shapes=2)
+    hidden = pnl.ProcessingMechanism(
+        name="hidden", input_shapes=3, function=pnl.Logistic(bias=biases)
+    )
+    net = pnl.Composition(pathways=[stimulus, weights.T, hidden])
+    return net, {"inputs": {stimulus: STIMULI}}
