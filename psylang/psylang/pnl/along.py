@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from psylang.model import course
 from psylang.model.composition import Model
@@ -27,6 +28,11 @@ from psylang.pnl.conditions import Here, condition_of
 from psylang.pnl.reading import AS_BUILT, Paths, kind_of, value_of
 from psylang.pnl.refusals import RefusedError
 
+DICTIONARIES = {
+    "runtime_params": '{mechanism: {"slope": 2.0}}',
+    "reset_stateful_functions_to": "{mechanism: [[0.5, 0.5]]}",
+    "initialize_cycle_values": "{mechanism: [[0.5, 0.5]]}",
+}
 CONTROLLED = "a controller simulates it, with a clock of its own"
 
 
@@ -42,8 +48,16 @@ class Given:
 
     @staticmethod
     def of(**given: Any) -> Given:
-        """Those that are not None."""
-        return Given(**{name: one for name, one in given.items() if one is not None})
+        """Those that are not None. ModelError: one is no dictionary, and must be one."""
+        chosen = {name: one for name, one in given.items() if one is not None}
+        for name, form in DICTIONARIES.items():
+            tables = [chosen[name]] if name in chosen else []
+            if name == "runtime_params" and tables and isinstance(tables[0], Mapping):
+                tables += tables[0].values()
+            for one in tables:
+                if not isinstance(one, Mapping):
+                    raise ModelError(f"{name} has {one!r}; give a dictionary: {form}")
+        return Given(**chosen)
 
     @contextmanager
     def resetting(self, composition: Any) -> Iterator[None]:
@@ -79,13 +93,20 @@ class Given:
         made = {}
         for node, given in self.reset_stateful_functions_to.items():
             values = list(np.atleast_1d(np.array(given, dtype=object)))
+            what = f"reset_stateful_functions_to of {getattr(node, 'name', node)}"
             if isinstance(given, Mapping) or len(values) != 1:
-                raise ModelError(
-                    f"reset_stateful_functions_to of {getattr(node, 'name', node)} is {given!r}; "
-                    "give a list of its one state: [[0.5, 0.5]]"
-                )
-            made[id(node)] = np.ravel(np.array(values[0], dtype=np.float64))
+                raise ModelError(f"{what} is {given!r}; give a list of its one state: [[0.5, 0.5]]")
+            made[id(node)] = np.ravel(_numbers(what, values[0]))
         return made
+
+    def refuse_strangers(self, composition: Any) -> None:
+        """ModelError: initialize_cycle_values has a mechanism of another composition."""
+        for node in self.initialize_cycle_values:
+            if not any(node is one for one in composition.nodes):
+                raise ModelError(
+                    f"initialize_cycle_values has {getattr(node, 'name', node)!r}, which is no "
+                    f"node of {composition.name}; give nodes of it"
+                )
 
     def cyclic(self, composition: Any, node: Any, made: Mechanism) -> Mechanism:
         """A mechanism with the value of initialize_cycle_values. RefusedError: it is not imported.
@@ -96,9 +117,9 @@ class Given:
         if node not in self.initialize_cycle_values or not names & {"CYCLE", "FEEDBACK_SENDER"}:
             return made
         value = self.initialize_cycle_values[node]
-        if isinstance(value, str):  # DEFAULT.
+        if isinstance(value, str) and value.lower() == "default":
             value = node.defaults.value
-        begins = np.ravel(np.array(value, dtype=np.float64))
+        begins = np.ravel(_numbers(f"initialize_cycle_values of {node.name}", value))
         if not isinstance(made, Transfer) or made.until is not None or made.reset != "never":
             raise RefusedError(
                 "initialize_cycle_values gives it a value, and it is more than a layer without a "
@@ -167,7 +188,7 @@ def overrides(
                 "the result with a threshold, or resets",
                 "the number itself, or a ControlMechanism that sets it",
             )
-        array = np.array(value, dtype=np.float64)
+        array = _numbers(f"`{name}` of runtime_params", value)
         if array.ndim > 1 and array.shape[0] == 1:
             array = array[0]
         if array.size == 1:
@@ -176,9 +197,17 @@ def overrides(
         course.override(model, made.name, path, array, condition)
 
 
+def _numbers(what: str, given: Any) -> NDArray[np.float64]:
+    """ModelError: it is something else."""
+    try:
+        return np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} is {given!r}; give numbers") from None
+
+
 def _path(node: Any, name: str, paths: Paths) -> str | None:
     """The parameter of the model that a name of runtime_params is."""
-    for owner in (node, node.function):
+    for owner in (node, node.function) if isinstance(name, str) else ():
         parameter = getattr(owner.parameters, name, None)
         if parameter is None:
             continue

@@ -12,6 +12,7 @@ from psylang.model import functions, integrators, noise
 from psylang.pnl.reading import At, kind_of, only, value_of
 from psylang.pnl.refusals import RefusedError
 from psylang.pnl.tables import converter, converts
+from psylang.pnl.twister import refuse_states
 
 # Transfer functions whose fields have PsyNeuLink's names, or the names given here.
 PLAIN: Mapping[str, tuple[Callable[..., Any], Mapping[str, str]]] = {
@@ -222,5 +223,6 @@ def seed_of(component: Any, at: At) -> int | None:
     does not draw."""
     if not hasattr(component, "parameters") or not hasattr(component.parameters, "seed"):
         return None
+    refuse_states(component)
     seed = int(value_of(component, "seed"))
     return seed if at.live is None else at.live.begun(component, seed)

@@ -124,6 +124,7 @@ def from_psyneulink(
     )
 
     def read() -> _Importer:
+        given.refuse_strangers(composition)
         composition._analyze_graph()  # As its run() does: inputs and order follow from the graph.
         made = _Importer(pnl, composition, given, live)
         with given.resetting(composition):

@@ -36,11 +36,6 @@ class Live:
         """The seed of a component of PsyNeuLink, with its generator's state."""
         parameter = component.parameters.random_state
         generator = self._now(parameter)
-        if generator is not None and not isinstance(generator, np.random.RandomState):
-            raise RefusedError(
-                f"its {kind_of(component)} draws from a {kind_of(generator)}",
-                "nearest: PsyNeuLink's own SeededRandomState, or an import without live=True",
-            )
         if getattr(generator, "used_seed", None) != [self._seed(component, seed)]:
             generator = np.random.RandomState([seed])  # As PsyNeuLink makes it at the next draw.
         return _begun(seed, generator)

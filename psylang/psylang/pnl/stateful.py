@@ -23,6 +23,7 @@ from psylang.model.errors import ModelError
 from psylang.pnl.ports import UserDefined
 from psylang.pnl.reading import At, number_of, value_of
 from psylang.pnl.refusals import RefusedError
+from psylang.pnl.twister import refuse_engine
 
 FIRST_SEED = 1_000_000_000  # PsyNeuLink's own are small.
 
@@ -98,5 +99,6 @@ def seed_of_function(function: Any, at: At) -> int | None:
     generator = generator_of(function)
     if generator is None:
         return None
+    refuse_engine(generator)
     seed = FIRST_SEED + next(at.drawing)
     return seed if at.live is None else at.live.of_modeller(generator, seed)
