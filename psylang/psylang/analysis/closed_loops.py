@@ -7,6 +7,12 @@ n rounds a**n * x + b * (1 + a + … + a**(n-1)). Power and sum are computed by 
     affine      x + n * b, rounded once
     geometric   a**n * x + b * sum; each doubling adds at most two units in the last place
 
+A power that could overflow is none of these: the loop multiplies its value round by round, and a
+small one stays finite where the power is an infinity. And where a is above 1, x and b of opposite
+signs cancel: at x = b / (1 - a) the loop stays, and the closed form is the difference of two great
+numbers. So where a may be above 1, the greatest power and sum must be finite by its range, and x
+and b must have one sign by theirs, or b be 0.
+
 A loop is replaced if every carried value that its last round reads has such a form; that round is
 then computed as it stands. The loop itself rounds in every round, so the results differ from its
 results: by at most UNITS units in the last place of the greatest value that is carried, for every
@@ -21,7 +27,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from psylang.analysis.ranges import Ranges
-from psylang.analysis.recurrences import factor
+from psylang.analysis.recurrences import Hull, coefficients
 from psylang.ir.graph import Op, Program, Value
 from psylang.ir.ops import DRAWS
 from psylang.ir.types import DType
@@ -29,6 +35,8 @@ from psylang.passes.rewrite import Rewriter
 from psylang.passes.scalarise import Scalarise
 
 UNITS = 4
+STEADY = 2.0**-20  # Log2 of a power that is 1: the end of a's range may be rounded beyond 1.
+EXPONENTS = {DType.F32: 127, DType.F64: 1023}
 _LINEAR = frozenset({"add", "sub", "neg", "mul", "fma"})
 
 
@@ -64,7 +72,7 @@ class _Closer(Rewriter):
         if rounds is None or rounds.least != rounds.most or self._copying:
             self.keep(op)
             return
-        loop = _Loop(op, self._ranges)
+        loop = _Loop(op, self._ranges, rounds.least)
         wanted = [k for k, value in enumerate(op.results) if value in self._used]
         needed = sorted(loop.needed(wanted))
         if not wanted or not needed or not all(map(loop.closes, needed)):
@@ -110,7 +118,8 @@ class _Closer(Rewriter):
         power, total = self._doubled(self._value(a, first), rounds - 1)
         if b is None:
             return self.op("mul", power, first)
-        return self.op("fma", power, first, self.op("mul", self._value(b, first), total))
+        # The product is not above x, or has the sign of the rest: it is finite if the result is.
+        return self.op("fma", self._value(b, first), total, self.op("mul", power, first))
 
     def _doubled(self, a: Value, rounds: int) -> tuple[Value, Value]:
         """(a**rounds, 1 + a + … + a**(rounds - 1))."""
@@ -167,9 +176,9 @@ class _Closer(Rewriter):
 class _Loop:
     """What the rounds of one loop have in common."""
 
-    def __init__(self, op: Op, ranges: Ranges) -> None:
+    def __init__(self, op: Op, ranges: Ranges, rounds: int) -> None:
         (body,) = op.regions
-        self.op, self._body, self._ranges = op, body, ranges
+        self.op, self._body, self._ranges, self._rounds = op, body, ranges, rounds
         self.definition = {value: one for one in body.ops for value in one.results}
         pairs = list(enumerate(zip(body.arguments, body.yields[1:], strict=True)))
         self.constant = frozenset(k for k, (x, after) in pairs if x is after)
@@ -201,10 +210,24 @@ class _Loop:
         dtype = x.type.dtype
         if not self._plain or dtype is DType.BOOL or not self._is_linear(x, after):
             return False
-        found = factor(self._body, x, after, lambda value: self._ranges[value].hull()[:2])
-        if found is None or not all(map(math.isfinite, found)):
+        found = coefficients(self._body, x, after, self._hull)
+        if found is None or not all(map(math.isfinite, found[0])):
             return False
-        return found == (1.0, 1.0) or (dtype.is_float and found[0] >= 0)
+        if found[0] == (1.0, 1.0):
+            return True
+        if not dtype.is_float or found[0][0] < 0:
+            return False
+        (_, greatest), b = found
+        grown = self._rounds * math.log2(max(greatest, 1.0))
+        if grown < STEADY:
+            return True
+        grown += math.log2(self._rounds) + 1
+        first = self._hull(self.op.operands[k])
+        one_sign = min(*b, *first) >= 0 or max(*b, *first) <= 0
+        return grown < EXPONENTS[dtype] and (b == (0.0, 0.0) or one_sign)
+
+    def _hull(self, value: Value) -> Hull:
+        return self._ranges[value].hull()[:2]
 
     def _is_linear(self, x: Value, value: Value) -> bool:
         if value is x or self.invariant(value):

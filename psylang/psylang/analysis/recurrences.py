@@ -172,10 +172,12 @@ def _exact(one: Recurrence, most: float) -> Recurrence:
     return replace(one, error=0.0) if fits else one
 
 
-def factor(body: Region, x: Value, after: Value, hull: Callable[[Value], Hull]) -> Hull | None:
-    """The range of a, if the next value of x is a*x + b."""
+def coefficients(
+    body: Region, x: Value, after: Value, hull: Callable[[Value], Hull]
+) -> tuple[Hull, Hull] | None:
+    """The ranges of a and b, if the next value of x is a*x + b."""
     found = _Reader(body, hull).linear(x, after)
-    return None if found is None else found.a
+    return None if found is None else (found.a, found.b)
 
 
 class _Reader:

@@ -143,6 +143,80 @@ def test_loops_without_a_closed_form_stay() -> None:
     assert kept(build.build())
 
 
+GROWING = (0.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("precision", "rounds", "step", "first"),
+    [
+        ("f64", 1100, lambda build, x, a: build.mul(a, x), [1e-300, 0.0]),
+        ("f64", 1100, lambda build, x, a: build.fma(a, x, 1e-300), [0.0, 1e-290]),
+        ("f64", 1100, lambda build, x, a: build.sub(build.mul(a, x), 1.0), [1.0]),  # Stays at 1.
+        ("f32", 200, lambda build, x, a: build.mul(a, x), [1e-30, 0.0]),
+        ("f32", 200, lambda build, x, a: build.sub(build.mul(a, x), 1.0), [1.0]),
+    ],
+)
+def test_a_power_that_overflows_leaves_the_loop(
+    precision: psylang.Precision, rounds: int, step: Step, first: list[float]
+) -> None:
+    program = looping(rounds, step, GROWING)
+    plans = [psylang.compile(program, precision=precision, closed_forms=on) for on in (False, True)]
+    loop, form = (plan.run({"x": np.array(first)}, {"rate": 2.0}).y for plan in plans)
+    assert np.all(np.isfinite(loop))
+    assert form.tobytes() == loop.tobytes()
+
+
+def growing(rounds: int, range_of_b: tuple[float, float], first: float) -> Program:
+    """A recurrence from a constant, with a below 2 and b in a range."""
+    build = ProgramBuilder("growing")
+    a, b = build.parameter("a", 1.5, GROWING), build.parameter("b", 0.5, range_of_b)
+
+    def once(x: Value, n: Value) -> tuple[Value, Sequence[Value]]:
+        after = build.add(n, 1)
+        return build.lt(after, rounds), [build.fma(a, x, b), after]
+
+    begin = [build.constant(first), build.constant(0, I32)]
+    build.output("y", build.loop(begin, once, rounds, ["x", "n"])[0])
+    return build.build()
+
+
+def test_growth_is_closed_where_nothing_overflows_or_cancels() -> None:
+    assert not kept(looping(900, lambda build, x, a: build.mul(a, x), GROWING))
+    assert kept(looping(1100, lambda build, x, a: build.mul(a, x), GROWING))
+    assert kept(looping(900, lambda build, x, a: build.fma(a, x, -1.0), GROWING))  # Any sign of x.
+    assert not kept(growing(900, (0.0, 1.0), 2.0))
+    assert kept(growing(900, (-1.0, 1.0), 2.0))
+    assert kept(growing(900, (0.0, 1.0), -2.0))
+    assert kept(growing(1020, (0.0, 1.0), 2.0))  # The sum is up to 1020 times the power.
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(
+    st.sampled_from([40, 300, 1000]),
+    st.floats(0.5, 2.5),
+    st.floats(-300.0, 300.0),
+    st.floats(-300.0, 300.0),
+    st.sampled_from([-1.0, 1.0]),
+)
+def test_finite_loops_have_finite_closed_forms_in_random_cases(
+    rounds: int, a: float, step: float, first: float, sign: float
+) -> None:
+    b, x = sign * 10.0**step, 10.0**first
+    program = looping(rounds, lambda build, x, a: build.fma(a, x, b), (0.5, a))
+    values = []
+    for on in (False, True):
+        plan = psylang.compile(program, fix={"rate": a}, closed_forms=on)
+        # The fixed point, too, at which power and sum cancel.
+        given = np.array([x, -x, b / (1.0 - a) if a != 1.0 else 0.0])
+        values.append(plan.run({"x": given}, allow_nan=True).y)
+    loop, form = values
+    greatest = np.maximum(np.abs(loop), np.abs(given))
+    near = np.isfinite(loop) & (greatest < 1e307)
+    assert np.all(np.isfinite(form[near]))
+    apart = np.abs(form[near] - loop[near])
+    assert np.all(apart <= UNITS * 4 * rounds * 2.3e-16 * greatest[near])
+
+
 def test_exact_refuses_closed_forms() -> None:
     wanted = "closed_forms=True rounds otherwise than the loops of `exact`"
     with pytest.raises(psylang.ArgumentError, match=wanted):
