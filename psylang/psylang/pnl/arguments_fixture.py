@@ -42,13 +42,46 @@ def _sent(pnl: Any, **given: Any) -> Built:
 
 
 _case("sent_plain", lambda pnl: _sent(pnl, function=pnl.Linear()))
-_case("sent_scaled", lambda pnl: _sent(pnl, function=pnl.Linear(scale=3.0)), "computes Linear")
-_case("sent_shifted", lambda pnl: _sent(pnl, function=pnl.Linear(offset=3.0)), "computes Linear")
+_case("sent_scaled", lambda pnl: _sent(pnl, function=pnl.Linear(scale=3.0)))
+_case("sent_shifted", lambda pnl: _sent(pnl, function=pnl.Linear(offset=3.0, intercept=-0.7)))
 _case(
     "sent_by_element",
     lambda pnl: _sent(pnl, function=pnl.Linear(slope=[1.0, 2.0])),
-    "computes Linear",
+    "its slope differs by element, at which PsyNeuLink stops",
 )
+_case("sent_otherwise", lambda pnl: _sent(pnl, function=pnl.Logistic()), "computes Logistic")
+
+
+def _sent_in_context(pnl: Any) -> Built:
+    net, given = _sent(pnl, function=pnl.Linear(slope=3.0))
+    function = net.nodes[0].output_port.function
+    function.parameters.slope.set(7.0, context=net.default_execution_id)
+    return net, given
+
+
+_case("sent_in_context", _sent_in_context, "`slope` of Linear is 3.0, but 7.0")
+
+
+def _sent_and_gated(pnl: Any) -> Built:
+    net, given = _sent(pnl, function=pnl.Linear(slope=3.0))
+    gate = pnl.GatingMechanism(name="gate", gating_signals=[net.nodes[0].output_port])
+    net.add_node(gate)
+    return net, {"inputs": {**given["inputs"], gate: [[0.5]]}}
+
+
+_case("sent_and_gated", _sent_and_gated, "it is gated, and scales the value")
+
+
+def _sent_by_layers(pnl: Any, kind: str) -> Built:
+    """Scaled ports of a layer that integrates, or of accumulators, beside their result."""
+    ports = [pnl.RESULT, pnl.OutputPort(name="TWICE", function=pnl.Linear(slope=2.0, offset=0.1))]
+    how = {"noise": 0.0} if kind == "LCAMechanism" else {"integrator_mode": True}
+    node = getattr(pnl, kind)(name="node", input_shapes=2, output_ports=ports, **how)
+    return _of(pnl, node)
+
+
+_case("sent_by_a_layer", lambda pnl: _sent_by_layers(pnl, "TransferMechanism"))
+_case("sent_by_accumulators", lambda pnl: _sent_by_layers(pnl, "LCAMechanism"))
 _case(
     "sent_variable",
     lambda pnl: _sent(pnl, variable=(pnl.OWNER_VARIABLE, 0)),

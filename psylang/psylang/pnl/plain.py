@@ -134,6 +134,12 @@ def takes_each(function: Any) -> None:
         raise RefusedError("OneHot takes several ports together", "one input port")
 
 
+def same_everywhere(component: Any, name: str) -> None:
+    """RefusedError: a parameter has another value in some context than the one that is read."""
+    for context in [*getattr(component.parameters, name).values]:
+        same_in(context, component, name)
+
+
 def same_in(context: Any, component: Any, name: str) -> None:
     """RefusedError: a parameter has another value in a composition than the one that is read."""
     kept = getattr(component.parameters, name).values.get(context)

@@ -26,7 +26,7 @@ from psylang.model.errors import ModelError
 from psylang.model.function import Function
 from psylang.model.mechanism import Mechanism, Memory, Run, Values
 from psylang.pnl.asking import adopted
-from psylang.pnl.plain import VALUE, takes_value
+from psylang.pnl.plain import UNCHANGED, VALUE, same_everywhere, takes_value
 from psylang.pnl.ports import METRICS, PortsFunction, Stable
 from psylang.pnl.reading import kind_of, number_of, only, value_of
 from psylang.pnl.refusals import RefusedError
@@ -77,6 +77,22 @@ class OfValue:
             return as_float(build, self.function.inline(build, [value, *self.numbers], at.here()))
         except UnsupportedError as error:
             raise ModelError(f"the function `{self.function.__name__}`: {error}") from None
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """scale * (slope * value + intercept) + offset."""
+
+    numbers: Mapping[str, NDArray[np.float64]]
+
+    def emit(self, at: Scope, ports: Sequence[Value]) -> Value:
+        build, (value,) = at.build, ports
+        made = {
+            name: build.constant(one, Type(DType.F64, one.shape))
+            for name, one in self.numbers.items()
+        }
+        inner = build.add(build.mul(value, made["slope"]), made["intercept"])
+        return build.add(build.mul(inner, made["scale"]), made["offset"])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -218,6 +234,22 @@ def stable_of(function: Any) -> Stable:
         )
     matrix = np.atleast_2d(np.asarray(value_of(function, "matrix"), dtype=np.float64))
     return Stable(matrix=tuple(map(tuple, matrix.tolist())), metric=metric)
+
+
+@converts("output port function", "Linear", "a further port", "not gated")
+def _scaled(port: Any) -> Scaled:
+    if port.mod_afferents:
+        raise RefusedError("it is gated, and scales the value", "a gate, and a ProcessingMechanism")
+    numbers = {}
+    for name in UNCHANGED:
+        same_everywhere(port.function, name)
+        made = np.array(number_of(port.function, name), dtype=np.float64)
+        if made.size > 1:
+            raise RefusedError(
+                f"its {name} differs by element, at which PsyNeuLink stops", "one number"
+            )
+        numbers[name] = made.reshape(())
+    return Scaled(numbers)
 
 
 @converts(
