@@ -419,6 +419,7 @@ class Plan:
                 precision=precision,
                 threads=threads,
                 isa=isa,
+                device=device,
                 progress=block.progress,
                 allow_nan=allow_nan,
                 alike=True,

@@ -146,6 +146,7 @@ def test_a_grid_is_searched() -> None:
     for name, table in on_cpu.table.items():
         assert on_gpu.table[name].tobytes() == table.tobytes()
     assert on_gpu.best == on_cpu.best
+    assert len(plan.gpu_variants()) == 1  # The GPU has computed the one, not the other.
 
 
 @pytest.mark.usefixtures("gpu")
