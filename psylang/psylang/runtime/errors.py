@@ -55,7 +55,8 @@ class CacheWarning(UserWarning):
 
 
 class InterruptedRunError(KeyboardInterrupt):
-    """Ctrl-C during a run. `partial`: Results of the first `done` trials, None if none.
+    """Ctrl-C during a run or a search. `partial`: Results of the first `done` trials, None if none,
+    and of a search.
 
     A KeyboardInterrupt, so that programs without a handler for it end as usual.
     """

@@ -387,6 +387,7 @@ class Plan:
         and reduce, threads, isa, device, progress and allow_nan are not accepted.
 
         The errors of run(), and ArgumentError: an empty grid, or no point with a finite objective.
+        InterruptedRunError has no `partial`; its numbers of trials are those of all points.
         """
         others: dict[str, Any] = {"reduce": reduce != "mean", "threads": threads, "isa": isa}
         others |= {"device": cuda_of(device), "progress": progress, "allow_nan": allow_nan}

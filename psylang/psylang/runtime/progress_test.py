@@ -11,6 +11,7 @@ import pytest
 
 import psylang
 from psylang.ir.builder import ProgramBuilder
+from psylang.runtime import progress, search
 from psylang.runtime.progress import NotebookLine, ProgressBar, ProgressLine, indicator
 
 
@@ -80,6 +81,12 @@ def plan() -> psylang.Plan:
     return psylang.compile(build.build())
 
 
+def searched() -> psylang.Plan:
+    build = ProgramBuilder("searched")
+    build.output("y", build.mul(build.parameter("x", 1.0), 2.0))
+    return psylang.compile(build.build())
+
+
 def test_a_run_fills_a_bar_and_closes_it(bars: list[Bar]) -> None:
     plan().run(trials=300_000, progress=True)
     (bar,) = bars
@@ -109,10 +116,43 @@ def test_an_interrupted_run_closes_its_bar(
 
 
 def test_a_search_has_one_bar(bars: list[Bar]) -> None:
-    build = ProgramBuilder("searched")
-    build.output("y", build.mul(build.parameter("x", 1.0), 2.0))
-    psylang.compile(build.build()).search({"x": [1.0, 2.0]}, trials=5, progress=True)
+    searched().search({"x": [1.0, 2.0]}, trials=5, progress=True)
     assert [(bar.n, bar.closed) for bar in bars] == [(10, 1)]
+
+
+def test_an_interrupted_search_closes_its_bar(
+    bars: list[Bar], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "BLOCK_TRIALS", 10)
+    real = Bar.update
+
+    def interrupted(self: Bar, more: int) -> None:
+        real(self, more)
+        if self.n >= 20:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Bar, "update", interrupted)
+    with pytest.raises(psylang.InterruptedRunError, match="after 20 of 40 trials") as caught:
+        searched().search({"x": [1.0, 2.0, 3.0, 4.0]}, trials=10, progress=True)
+    assert (caught.value.done, caught.value.total, caught.value.partial) == (20, 40, None)
+    assert [bar.closed for bar in bars] == [1]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, psylang.ArgumentError("none fits")])
+def test_a_search_that_ends_early_ends_its_line(
+    error: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "INTERVAL_S", 0.0)
+    monkeypatch.setattr(search, "BLOCK_TRIALS", 5)
+
+    def refuse(_: Any) -> Any:
+        raise error
+
+    with pytest.raises((KeyboardInterrupt, psylang.ArgumentError)):
+        searched().search({"x": [1.0, 2.0]}, trials=5, reduce=refuse, progress=True)
+    shown = capsys.readouterr().err
+    assert shown.startswith("\rsearched: 0 of 10 trials")
+    assert shown.endswith("\n")
 
 
 def test_without_tqdm_the_line_is_in_the_cell(

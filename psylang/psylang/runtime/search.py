@@ -8,7 +8,8 @@ blocks do not change the numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ from psylang.ir.types import Type
 from psylang.runtime.errors import (
     ArgumentError,
     ArgumentTypeError,
+    InterruptedRunError,
     MissingResultError,
     NotSupportedError,
     listed,
@@ -170,21 +172,25 @@ def search(
     columns: dict[str, list[NDArray[Any]]] = {name: [] for name in outputs}
     shares: list[NDArray[Any]] = []  # Of truncated trials, at each point of a block.
     per_block = max(BLOCK_TRIALS // trials, 1)
-    progress = indicator(program.name) if progress is True else progress
-    for first in range(0, count, per_block):
-        points = np.arange(first, min(first + per_block, count))
-        indices = np.unravel_index(points, shape)
-        given = dict(params or {})
-        for (name, one), index in zip(values.items(), indices, strict=True):
-            column = one[index][:, np.newaxis]
-            given[name] = np.broadcast_to(column, (len(points), trials, *one.shape[1:]))
-        shown = _shown(progress, first * trials, count * trials)
-        results = run_block(Block(first, len(points), trials, given, shown))
-        if TRUNCATED in outputs:
-            shares.append(results[TRUNCATED].reshape(len(points), trials).mean(axis=1))
-        for name, column_of in columns.items():
-            array = results[name].reshape(len(points), trials, *outputs[name])
-            column_of.append(reducer(array))
+    with _progress(program.name, progress) as show:
+        for first in range(0, count, per_block):
+            points = np.arange(first, min(first + per_block, count))
+            indices = np.unravel_index(points, shape)
+            given = dict(params or {})
+            for (name, one), index in zip(values.items(), indices, strict=True):
+                column = one[index][:, np.newaxis]
+                given[name] = np.broadcast_to(column, (len(points), trials, *one.shape[1:]))
+            shown = _shown(show, first * trials, count * trials)
+            try:
+                results = run_block(Block(first, len(points), trials, given, shown))
+            except InterruptedRunError as error:
+                done = first * trials + error.done
+                raise InterruptedRunError(done, count * trials, None) from None
+            if TRUNCATED in outputs:
+                shares.append(results[TRUNCATED].reshape(len(points), trials).mean(axis=1))
+            for name, column_of in columns.items():
+                array = results[name].reshape(len(points), trials, *outputs[name])
+                column_of.append(reducer(array))
     flat = {name: np.concatenate(parts) for name, parts in columns.items()}
     objectives = np.array(
         [_number(of_point({name: one[i] for name, one in flat.items()})) for i in range(count)]
@@ -273,6 +279,21 @@ def _number(value: Any) -> float:
             f"the objective of a point is {value!r}; it must be one number: give a function"
         )
     return float(array.reshape(()))
+
+
+@contextmanager
+def _progress(title: str, progress: Progress) -> Iterator[Progress]:
+    """The indicator of progress=True, which is left at an early end, so that the next output begins
+    a new line."""
+    if progress is not True:
+        yield progress
+        return
+    shown = indicator(title)
+    try:
+        yield shown
+    except BaseException:
+        shown.leave()
+        raise
 
 
 def _shown(progress: Progress, before: int, total: int) -> Progress:
