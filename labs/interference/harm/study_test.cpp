@@ -2,11 +2,13 @@
 
 #include "labs/interference/harm/study.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -120,6 +122,40 @@ TEST_F(HarmStudy, that_goes_on_after_its_time_measures_nothing_more) {
   options.longest_s = 1e-6;
   EXPECT_EQ(run(earlier)[0].figures.made, 2u);
   EXPECT_TRUE(kept.empty());
+}
+
+TEST_F(HarmStudy, that_goes_on_has_the_figures_of_all_earlier_pairs) {
+  comparisons.resize(1);
+  options.rule = {.half_width = 0, .pairs_min = 2, .pairs_cut = 2, .pairs_max = 200};
+  options.longest_s = 1e-6;
+  const Comparison& comparison = comparisons[0];
+  EarlierRuns earlier;
+  std::vector<std::pair<harm::Run, harm::Run>> pairs;
+  for (std::size_t block = 0; block < 3; ++block) {
+    const auto order = block_order(options.seed, comparison.key(), block);
+    std::array<harm::Run, 4> runs;
+    for (std::size_t place = 0; place < 4; ++place) {
+      runs[place].cpu_s = runs[place].wall_s = 1 + 0.01 * static_cast<double>(4 * block + place);
+      if (block == 2 && place == 2) break;
+      earlier[fmt::format("{}|{}|{}", comparison.key(), block, place)] = runs[place];
+      if (place % 2 == 0) continue;
+      const std::size_t first = place - 1;
+      pairs.emplace_back(runs[order[first] ? place : first], runs[order[first] ? first : place]);
+    }
+  }
+  const Figures expected =
+      figures_of(pairs, comparison.kind, options.rule, seed_of(options.seed, comparison.key()));
+  const Figures figures = run(earlier)[0].figures;
+  EXPECT_TRUE(kept.empty());
+  EXPECT_TRUE(figures.cut);
+  EXPECT_EQ(figures.made, 5u);
+  EXPECT_EQ(figures.wall.low, expected.wall.low);
+  EXPECT_EQ(figures.wall.mean, expected.wall.mean);
+  EXPECT_EQ(figures.wall.high, expected.wall.high);
+  // Half a pair is completed.
+  earlier[fmt::format("{}|2|2", comparison.key())] = {};
+  EXPECT_EQ(run(earlier)[0].figures.made, 6u);
+  EXPECT_EQ(kept.size(), 1u);
 }
 
 TEST_F(HarmStudy, measures_a_kernel_s_reads_on_the_configured_backend) {
