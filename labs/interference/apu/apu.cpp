@@ -4,6 +4,7 @@
 #include <cmath>
 #include <deque>
 #include <queue>
+#include <utility>
 #include <vector>
 
 #include "labs/interference/governor/random.hpp"
@@ -17,7 +18,8 @@ enum class Work : std::uint8_t { background, top_half, bottom_half, worker };
 struct Job {
   Work work = Work::background;
   double us = 0;
-  double fault_at = 0;  // Of a worker's job.
+  double fault_at = 0;               // Of a worker's job.
+  std::vector<double> drained = {};  // Times of the faults that a half has read from the log.
 };
 
 enum class Thread : std::uint8_t { waits, queued, runs };
@@ -103,17 +105,14 @@ class Simulation {
   void interrupt() {
     ++interrupts_;
     const std::uint32_t core = setting_.steer ? bottom_core : next_core_++ % apu_.cores;
-    double us = apu_.stage_us();
-    if (setting_.monolithic) us += drain();
-    add(core, {Work::top_half, us});
+    add(core, {Work::top_half, apu_.stage_us()});
   }
-  // Clears the interrupt and empties the log. The CPU time that it takes.
-  double drain() {
+  // Clears the interrupt and empties the log into the job, which takes the CPU time for it.
+  void drain(Job& job) {
     raised_ = false;
-    const double us = apu_.stage_us() * static_cast<double>(logged_.size());
-    drained_.insert(drained_.end(), logged_.begin(), logged_.end());
+    job.us += apu_.stage_us() * static_cast<double>(logged_.size());
+    job.drained = std::move(logged_);
     logged_.clear();
-    return us;
   }
 
   void end_job(std::uint32_t at) {
@@ -126,7 +125,7 @@ class Simulation {
         break;
       case Work::top_half:
         if (setting_.monolithic) {
-          queue_work(at);
+          queue_work(at, job.drained);
         } else {
           wake_bottom_half(at);
         }
@@ -136,7 +135,7 @@ class Simulation {
         // Without a wake-up: it looks once more before it waits.
         if (wanted_again_) cores_[bottom_core].threads.push_back({Work::bottom_half});
         wanted_again_ = false;
-        queue_work(at);
+        queue_work(at, job.drained);
         break;
       case Work::worker:
         --workers_jobs_;
@@ -155,14 +154,13 @@ class Simulation {
     add(bottom_core, {Work::bottom_half, apu_.stage_us()});
   }
   // Hands what was drained to the worker, which is woken if it waits.
-  void queue_work(std::uint32_t from) {
-    for (const double fault_at : drained_) {
+  void queue_work(std::uint32_t from, const std::vector<double>& drained) {
+    for (const double fault_at : drained) {
       const bool waits = workers_jobs_ == 0;
       if (waits && from != worker_core) ++between_cores_;
       ++workers_jobs_;
       add(worker_core, {Work::worker, apu_.worker_us() + (waits ? apu_.stage_us() : 0), fault_at});
     }
-    drained_.clear();
   }
 
   void add(std::uint32_t at, const Job& job) {
@@ -186,9 +184,10 @@ class Simulation {
       begin += apu_.exit_us;
     }
     core.idle_since = infinity;  // Until it is idle again.
-    if (core.current.work == Work::bottom_half) {
-      bottom_half_ = Thread::runs;
-      core.current.us += drain();
+    // When it runs, not when it is requested: faults in between are of the same interrupt.
+    if (core.current.work == Work::bottom_half) bottom_half_ = Thread::runs;
+    if (core.current.work == (setting_.monolithic ? Work::top_half : Work::bottom_half)) {
+      drain(core.current);
     }
     schedule(begin + core.current.us, Happens::job_ends, at);
   }
@@ -222,8 +221,7 @@ class Simulation {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::uint64_t number_ = 0;
   double now_ = 0;
-  std::vector<double> logged_;   // Times of faults in the IOMMU's log,
-  std::vector<double> drained_;  // and of those that a half has read and not yet handed on.
+  std::vector<double> logged_;  // Times of the faults in the IOMMU's log.
   bool raised_ = false;
   Thread bottom_half_ = Thread::waits;
   bool wanted_again_ = false;       // A top half found it running.

@@ -82,6 +82,12 @@ TEST(Apu, coalesced_faults_share_interrupts_and_monolithic_ones_need_no_wake_up)
   EXPECT_LT(of(apu, {.monolithic = true}).host_us, of(apu).host_us);
 }
 
+TEST(Apu, a_fault_before_the_monolithic_top_half_runs_raises_no_interrupt) {
+  for (const bool steer : {false, true}) {
+    EXPECT_LT(of({}, {.steer = steer, .monolithic = true}).interrupts, 0.99) << steer;
+  }
+}
+
 TEST(Apu, equal_seeds_give_equal_outcomes) {
   const Outcome one = of({}, {}, 3);
   const Outcome other = of({}, {}, 3);
