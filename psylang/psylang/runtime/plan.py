@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from psylang.runtime.left import Left, continued, refuse_missing
 from psylang.runtime.precision import Precision, in_precision
 from psylang.runtime.progress import Progress, indicator
 from psylang.runtime.results import Results, results_of
+from psylang.runtime.rules import Rules
 from psylang.runtime.schedule import THREADS_MAX, cores
 from psylang.runtime.search import Block, Reduce, Search, refines, search
 from psylang.runtime.undefined import counted, refuse, watching
@@ -36,7 +37,6 @@ from psylang.runtime.witnesses import MARK, with_witnesses
 if TYPE_CHECKING:
     from psylang.analysis import Report
     from psylang.likelihood import Fit
-    from psylang.likelihood.closed import Form, Formula
     from psylang.likelihood.data import Columns
     from psylang.runtime.cuda.execute import GpuExecution
     from psylang.runtime.cuda.variants import GpuVariant
@@ -46,26 +46,6 @@ ANALYSED_MAX = 10_000  # Limit of trials that are followed one by one.
 
 
 Grid = Mapping[str, Sequence[Any] | NDArray[Any]]
-
-
-class Rules(Protocol):
-    """The values that the parameters of a model may have, and do have if no others are given.
-
-    closed_form: of its density, if it has one.
-    """
-
-    @property
-    def values(self) -> Mapping[str, NDArray[Any]]: ...
-
-    @property
-    def formulas(self) -> Mapping[str, Formula]: ...
-
-    @property
-    def closed_form(self) -> Form | None: ...
-
-    def check(self, given: Mapping[str, NDArray[Any]], allow_nan: bool = False) -> None:
-        """given: by name a value, or a row for each trial. Wrong ones raise the model's errors."""
-        ...
 
 
 class Plan:
