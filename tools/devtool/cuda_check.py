@@ -7,7 +7,7 @@
 4. NVRTC compiles the device header, as C++17, in at most so many times the time of an empty source.
 5. What src/io declares of CUDA and cuFile is what NVIDIA's headers declare, and its libcufile is
    loaded by our code (vendor_declarations.py).
-6. NVRTC compiles the kernels of python/gpu_check.py: CuPy, cuda.core and PyTorch pass them so.
+6. NVRTC compiles the kernels of python/gpu_checks: CuPy, cuda.core and PyTorch pass them so.
 7. ptxas assembles the kernels of Psylang's models; registers and spills by limit of registers, as
    a table in build/cuda/psylang_registers.txt.
 8. What a machine with a GPU needs is packed into build/gpu (bench/gpu/run.sh runs it).
@@ -252,12 +252,12 @@ def nvrtc_seconds(toolkit: Path, source: bytes) -> float:
 
 
 def foreign_kernels(toolkit: Path) -> list[str]:
-    """The kernels that python/gpu_check.py gives CuPy, cuda.core and PyTorch: NVRTC and nvcc, with
+    """The kernels that python/gpu_checks gives CuPy, cuda.core and PyTorch: NVRTC and nvcc, with
     the folders of k2k.get_include(), take them as C++17."""
-    whole = (ROOT / "python/gpu_check.py").read_text()
+    whole = (ROOT / "python/gpu_checks/kernels.py").read_text()
     found = re.search(r'^SOURCE = r"""(.*?)"""', whole, re.MULTILINE | re.DOTALL)
     if found is None:
-        return ["python/gpu_check.py has no SOURCE: no foreign kernel was compiled"]
+        return ["python/gpu_checks/kernels.py has no SOURCE: no foreign kernel was compiled"]
     nvrtc_seconds(toolkit, found[1].encode())
     place = build.folder(PRESET) / "foreign_kernel.cu"
     place.write_text(found[1])
