@@ -45,6 +45,7 @@ Share::Share(std::string override_path, std::uint32_t cores)
     : override_path_(std::move(override_path)), cores_(cores) {}
 
 Status Share::refresh(Instant now, const Own& own) {
+  if (own.cores != 0) cores_ = own.cores;
   Status status = refresh_part(now, own);
   Nanoseconds period = period_without_limit;
   if (limit_) {

@@ -43,9 +43,10 @@ class Share {
     Nanoseconds used{};       // CPU time of its service threads.
     std::uint64_t waits = 0;  // Number of waits for budget.
     bool waits_now = false;   // A service thread waits now.
+    std::uint32_t cores = 0;  // Online since the last refresh; 0: as before.
   };
 
-  // `override_path` as for place_of(); `cores` share the limit.
+  // `override_path` as for place_of(); `cores` share the limit until a refresh tells others.
   explicit Share(std::string override_path, std::uint32_t cores);
 
   // Errors: as read_limit(): limit and part stay unchanged. As Holding::create() and
@@ -77,7 +78,7 @@ class Share {
   [[nodiscard]] bool is_stale(Instant now, const Holder& holder, std::map<ino_t, Seen>& seen) const;
 
   const std::string override_path_;
-  const std::uint32_t cores_;
+  std::uint32_t cores_;
   Instant due_{};
   std::optional<double> limit_;
   double part_ = 0;

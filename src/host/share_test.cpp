@@ -249,6 +249,17 @@ TEST_F(ShareTest, of_many_runtimes_under_a_small_limit_is_refreshed_less_often) 
   EXPECT_EQ(shares[0]->due(), later + shared_period(1, 0.01, cores));
 }
 
+TEST_F(ShareTest, follows_cores_that_are_plugged_in_and_out) {
+  limit(0.001);
+  auto one = share();
+  for (const std::uint32_t online : {8u, 4u, 64u}) {
+    const Instant now = one->due() + 1s;
+    refresh(*one, now, {.waits_now = true, .cores = online});
+    refresh(*one, now + 10s, {.waits_now = true});
+    EXPECT_EQ(one->due(), now + 10s + shared_period(1, 0.001, online)) << "as before";
+  }
+}
+
 TEST(SharedPeriod, keeps_all_refreshes_within_a_tenth_of_the_limit) {
   for (const std::uint32_t online : {1u, 2u, 64u}) {
     for (const double limit : {0.001, 0.01, 0.05, 1.0}) {

@@ -32,7 +32,7 @@ LimitKeeper::LimitKeeper(Grants& grants, WaitingThreads& waiting, std::string pr
 Status LimitKeeper::configure(const ServerConfig& config) {
   const std::lock_guard refreshing(refreshing_);
   ServerConfig before = std::exchange(config_, config);
-  if (Status status = apply(); !status) {
+  if (Status status = apply(cores_()); !status) {
     config_ = std::move(before);
     return status;
   }
@@ -79,6 +79,7 @@ Status LimitKeeper::refresh() {
   own.used = usage.charged;
   own.waits = usage.waits;
   own.waits_now = waiting_.count() > 0;
+  own.cores = cores_();
   Status status = share_.refresh(now(), own);
   thread_.plan(share_.due());
   {
@@ -88,7 +89,7 @@ Status LimitKeeper::refresh() {
   }
   limited_.store(host_.limit > 0, std::memory_order_relaxed);
   silent_.store(share_.idle());
-  if (Status applied = apply(); !applied) return applied;
+  if (Status applied = apply(own.cores); !applied) return applied;
   watch_interrupts(now(), usage.interrupts);
   return status;
 }
@@ -109,8 +110,8 @@ void LimitKeeper::watch_interrupts(Instant moment, std::uint64_t own) {
                           .account = counts->measured() ? "measured" : "sampled"});
 }
 
-Status LimitKeeper::apply() {
-  const EffectiveLimits wanted = effective_limits(config_, host_, cores_());
+Status LimitKeeper::apply(std::uint32_t cores) {
+  const EffectiveLimits wanted = effective_limits(config_, host_, cores);
   if (wanted == in_force_) return {};
   EffectiveLimits capped = in_force_;
   capped.cap = wanted.cap;

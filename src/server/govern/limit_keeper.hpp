@@ -68,7 +68,7 @@ class LimitKeeper {
   KeeperThread::Next run();
   // These expect refreshing_ held. Errors: as configure().
   Status refresh();
-  Status apply();
+  Status apply(std::uint32_t cores);
   Status adjust_cap(const EffectiveLimits& wanted);
   Status replace_rule(const EffectiveLimits& wanted);
   void watch_interrupts(Instant moment, std::uint64_t own);
