@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <system_error>
 
 #include "bench/thread_cores.hpp"
 #include "host/interrupt_time.hpp"
@@ -73,17 +75,20 @@ Counters counters_of(std::string_view stat, std::string_view interrupts) {
 
 IdleSeconds idle_seconds(const std::string& cores) {
   IdleSeconds idle;
-  for (int core = 0;; ++core) {
-    const std::string folder = fmt::format("{}/cpu{}", cores, core);
-    if (::access(folder.c_str(), F_OK) != 0) break;
+  std::error_code none;  // Without the folder there are no cores.
+  for (const auto& entry : std::filesystem::directory_iterator(cores, none)) {
+    // Numbers may be missing. Beside them are cpufreq and cpuidle.
+    const std::string folder = entry.path();
+    const std::string name = entry.path().filename();
+    if (!name.starts_with("cpu") || name.find_last_not_of("0123456789") != 2) continue;
     for (int state = 0; state < states_max; ++state) {
       const std::string files = fmt::format("{}/cpuidle/state{}/", folder, state);
-      const std::string name = text_of(files + "name");
+      const std::string kind = text_of(files + "name");
       const std::string time = text_of(files + "time");  // In microseconds.
-      if (name.empty() || time.empty()) continue;
+      if (kind.empty() || time.empty()) continue;
       const double seconds = std::strtod(time.c_str(), nullptr) / 1e6;
       idle.polling = std::max(idle.polling, 0.0);  // A state is shown.
-      if (name == "POLL") {
+      if (kind == "POLL") {
         idle.polling += seconds;
       } else {
         idle.asleep = std::max(idle.asleep, 0.0) + seconds;

@@ -42,6 +42,8 @@ TEST(HarmMachine, adds_the_sleep_of_all_cores_without_polling) {
   put(0, 2, "C6", "2000000");
   put(1, 1, "C1", "500000");
   EXPECT_DOUBLE_EQ(idle_seconds(root).asleep, 3.5);
+  put(13, 1, "C1", "250000");
+  EXPECT_DOUBLE_EQ(idle_seconds(root).asleep, 3.75) << "cores between are missing";
   EXPECT_DOUBLE_EQ(idle_seconds(root).polling, 9);
   EXPECT_EQ(idle_seconds(root + "/cpu9").polling, -1);
   std::filesystem::remove_all(root);
