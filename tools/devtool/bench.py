@@ -30,7 +30,7 @@ AUTO_SETTINGS = [
 TRACED = ["lab", "governor", "--load", "trace", "--policy"]
 LABS = {
     "adaptive_coalescing": ["lab", "coalescing"],
-    "escapes": ["lab", "escapes"],
+    "escapes": ["lab", "escapes", "--rounds", "6"],
     "generators": ["lab", "generators"],
     "governor": ["lab", "governor"],
     "governor_trace": ["lab", "governor", "--load", "trace"],
