@@ -275,9 +275,11 @@ class Plan:
             raise ArgumentTypeError(f"progress is {progress!r}; give True or a function")
         try:
             execution.go(count, show)
-        except KeyboardInterrupt:
+        except BaseException as error:
             if progress is True:
                 show.leave()  # type: ignore[union-attr]
+            if not isinstance(error, KeyboardInterrupt):
+                raise
             done = execution.rows_done
             partial = results(done) if done else None
             raise InterruptedRunError(done, total, partial) from None

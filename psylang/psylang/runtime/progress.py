@@ -78,9 +78,11 @@ class ProgressLine:
     def __init__(self, title: str) -> None:
         self._title = title
         self._begin = self._shown = time.monotonic()
-        self._wrote = False
+        self._wrote = self._over = False
 
     def __call__(self, done: int, total: int) -> None:
+        if self._over:  # A run may say more than once that it is done.
+            return
         now = time.monotonic()
         over = done >= total
         if now - self._shown < INTERVAL_S and not (over and self._wrote):
@@ -90,7 +92,7 @@ class ProgressLine:
         rest = "" if over or not done else f", {left:.0f} s left"
         line = f"{self._title}: {done} of {total} trials{rest}"
         self._write(line, over)
-        self._wrote = not over
+        self._wrote, self._over = not over, over
 
     def leave(self) -> None:
         """Ends the line, so that the next output begins a new one."""

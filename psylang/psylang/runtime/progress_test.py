@@ -12,6 +12,7 @@ import pytest
 import psylang
 from psylang.ir.builder import ProgramBuilder
 from psylang.runtime import progress, search
+from psylang.runtime.execute import Execution
 from psylang.runtime.progress import NotebookLine, ProgressBar, ProgressLine, indicator
 
 
@@ -153,6 +154,34 @@ def test_a_search_that_ends_early_ends_its_line(
     shown = capsys.readouterr().err
     assert shown.startswith("\rsearched: 0 of 10 trials")
     assert shown.endswith("\n")
+
+
+def test_a_run_that_fails_ends_its_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "INTERVAL_S", 0.0)
+
+    def go(_: Any, threads: int, show: Any) -> None:
+        show(1, 10)
+        raise MemoryError
+
+    monkeypatch.setattr(Execution, "go", go)
+    with pytest.raises(MemoryError):
+        plan().run(trials=10, progress=True)
+    shown = capsys.readouterr().err
+    assert shown.startswith("\rnoise: 1 of 10 trials")
+    assert shown.endswith("\n")
+
+
+def test_a_line_has_one_end(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "INTERVAL_S", 0.0)
+    line = ProgressLine("model")
+    for done in (5, 10, 10):
+        line(done, 10)
+    line.leave()
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_without_tqdm_the_line_is_in_the_cell(
