@@ -18,23 +18,16 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstring>
 #include <ctime>
-#include <fstream>
-#include <memory>
 #include <string>
 
 #include "services/raw.hpp"
-#include "services/rules/call_judge.hpp"
-#include "services/rules/call_rules.hpp"
-#include "services/rules/giving_backend_fixture.hpp"
-#include "services/rules/part_copies.hpp"
-#include "services/services_fixture.hpp"
+#include "services/rules/copies_fixture.hpp"
 
 namespace k2k::services {
 namespace {
@@ -57,53 +50,19 @@ struct OwnForms {
   std::int32_t length;
 };
 
-class CallCopiesTest : public ServicesTest {
+class CallCopiesTest : public CopiesTest {
  protected:
   void SetUp() override {
-    ServicesTest::SetUp();
-    WantedRules wanted;
-    wanted.memory = {.of_kernels = true};
-    wanted.audit_file = log_;
-    ::unlink(log_.c_str());
-    auto made = CallRules::create(wanted);
-    ASSERT_TRUE(made) << made.error().message;
-    rules = made.value();
-    copies = std::make_unique<PartCopies>(rules.get(), backend, files);
-    ASSERT_LE(sizeof(OwnForms), backend.given.size());
+    CopiesTest::SetUp();
+    make_copies({.of_kernels = true}, sizeof(OwnForms));
     ASSERT_EQ(::fcntl(pipe[0], F_SETFL, O_NONBLOCK), 0);
   }
-  void TearDown() override {
-    EXPECT_EQ(std::count(heap.data(), heap.data() + heap.size(), 's'),
-              static_cast<long>(heap.size()))
-        << "memory of the program was written";
-    ::unlink(log_.c_str());
-    ServicesTest::TearDown();
-  }
 
-  std::int64_t judge(Request& request) {
-    CallJudge judge(backend, false, files, rules.get(), Openness::any, nullptr, copies.get());
-    return judge(request);
-  }
-  template <class... Arguments>
-  Request judged(long number, Arguments... arguments) {
-    Request request = make(static_cast<std::uint16_t>(number), arguments...);
-    EXPECT_EQ(judge(request), 0);
-    EXPECT_EQ(request.parts, copies.get());
-    return request;
-  }
-  template <class... Arguments>
-  std::int64_t answer(long number, Arguments... arguments) {
-    Request request = make(static_cast<std::uint16_t>(number), arguments...);
-    const std::int64_t refused = judge(request);
-    return refused != 0 ? refused : served(request);
-  }
-  // As if Linux made the call.
   template <class... Arguments>
   std::int64_t judged_by(std::int64_t value, long number, Arguments... arguments) {
     Request request = make(static_cast<std::uint16_t>(number), arguments...);
     const std::int64_t refused = judge(request);
-    if (refused != 0) return refused;
-    return copies->make_call(request, [value](const Request&) { return value; });
+    return refused != 0 ? refused : answer_by(request, value);
   }
   // What a structure names between judgement and call changes to memory of the program.
   template <class Change>
@@ -112,10 +71,6 @@ class CallCopiesTest : public ServicesTest {
       change();
       return pass_on(made);
     });
-  }
-  [[nodiscard]] std::string log() const {
-    std::ifstream file(log_);
-    return {std::istreambuf_iterator<char>(file), {}};
   }
   std::int64_t option(int descriptor, int level, int name, void* content, void* length) {
     return answer(SYS_getsockopt, descriptor, level, name, content, length);
@@ -127,16 +82,8 @@ class CallCopiesTest : public ServicesTest {
     in.waiters[index].flags = FUTEX_32 | FUTEX_PRIVATE_FLAG;
   }
 
-  GivingBackend backend;
   OwnForms& in = *new (backend.given.data()) OwnForms{};
   char* const end = backend.given.data() + backend.given.size();
-  const WholePages heap{1};
-  char* const wild = static_cast<char*>(std::memset(heap.data(), 's', heap.size()));
-  std::shared_ptr<CallRules> rules;
-  std::unique_ptr<PartCopies> copies;
-
- private:
-  const std::string log_ = testing::TempDir() + "k2k_call_copies_audit";
 };
 
 // -- options of sockets ---------------------------------------------------------------------------

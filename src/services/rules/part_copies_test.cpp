@@ -12,23 +12,17 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "services/raw.hpp"
-#include "services/rules/call_judge.hpp"
-#include "services/rules/call_rules.hpp"
-#include "services/rules/giving_backend_fixture.hpp"
-#include "services/services_fixture.hpp"
+#include "services/rules/copies_fixture.hpp"
 
 namespace k2k::services {
 namespace {
@@ -47,54 +41,14 @@ struct Layout {
   std::array<char, 64> more;
 };
 
-class PartCopiesTest : public ServicesTest {
+class PartCopiesTest : public CopiesTest {
  protected:
   void SetUp() override {
-    ServicesTest::SetUp();
-    WantedRules wanted;
-    wanted.memory = {.of_kernels = true, .ranges = {{as_word(named.data()), named.size()}}};
-    wanted.audit_file = log_;
-    ::unlink(log_.c_str());
-    auto made = CallRules::create(wanted);
-    ASSERT_TRUE(made) << made.error().message;
-    rules = made.value();
-    copies = std::make_unique<PartCopies>(rules.get(), backend, files);
-    ASSERT_LE(sizeof(Layout), backend.given.size());
-  }
-  void TearDown() override {
-    EXPECT_EQ(std::count(heap.data(), heap.data() + heap.size(), 's'),
-              static_cast<long>(heap.size()))
-        << "memory of the program was written";
-    ::unlink(log_.c_str());
-    ServicesTest::TearDown();
+    CopiesTest::SetUp();
+    make_copies({.of_kernels = true, .ranges = {{as_word(named.data()), named.size()}}},
+                sizeof(Layout));
   }
 
-  // 0, or the answer of a request that is not executed.
-  std::int64_t judge(Request& request) {
-    CallJudge judge(backend, false, files, rules.get(), Openness::any, nullptr, copies.get());
-    return judge(request);
-  }
-  template <class... Arguments>
-  Request judged(long number, Arguments... arguments) {
-    Request request = make(static_cast<std::uint16_t>(number), arguments...);
-    EXPECT_EQ(judge(request), 0);
-    EXPECT_EQ(request.parts, copies.get());
-    return request;
-  }
-  template <class... Arguments>
-  std::int64_t answer(long number, Arguments... arguments) {
-    Request request = make(static_cast<std::uint16_t>(number), arguments...);
-    const std::int64_t refused = judge(request);
-    return refused != 0 ? refused : served(request);
-  }
-  // As if Linux made the call.
-  std::int64_t answer_by(const Request& request, std::int64_t value) const {
-    return copies->make_call(request, [value](const Request&) { return value; });
-  }
-  [[nodiscard]] std::string log() const {
-    std::ifstream file(log_);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
   // A message of one piece in the kernel's memory.
   msghdr& message(std::size_t bytes = 8) {
     in.pieces[0] = {in.data.data(), bytes};
@@ -116,17 +70,9 @@ class PartCopiesTest : public ServicesTest {
     in.messages[0].msg_hdr.msg_controllen = control_bytes;
   }
 
-  GivingBackend backend;
   Layout& in = *new (backend.given.data()) Layout{};
   const WholePages named{control_bytes_max / 4096 + 1};  // By the program.
-  const WholePages heap{1};
-  char* const wild = static_cast<char*>(std::memset(heap.data(), 's', heap.size()));
-  std::shared_ptr<CallRules> rules;
-  std::unique_ptr<PartCopies> copies;
   std::size_t control_bytes = 0;
-
- private:
-  const std::string log_ = testing::TempDir() + "k2k_part_copies_audit";
 };
 
 TEST_F(PartCopiesTest, vectors_move_data_within_the_ranges) {
